@@ -1,0 +1,144 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+
+namespace blktape {
+namespace {
+
+class FileSource : public ByteSource {
+ public:
+  FileSource(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    while (true) {
+      const ssize_t got = read(fd_.get(), buffer.data(), buffer.size());
+      if (got >= 0) {
+        position_ += static_cast<uint64_t>(got);
+        return static_cast<size_t>(got);
+      }
+      if (errno != EINTR) {
+        return ErrnoStatus(errno, name_ + ": read at offset " + std::to_string(position_));
+      }
+    }
+  }
+
+  Status Seek(uint64_t offset) override {
+    if (lseek(fd_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) {
+      if (errno == ESPIPE) return Status(StatusCode::kUnimplemented, name_ + ": cannot seek");
+      return ErrnoStatus(errno, name_ + ": seek to offset " + std::to_string(offset));
+    }
+    position_ = offset;
+    return OkStatus();
+  }
+
+  std::optional<uint64_t> size_bytes() const override {
+    struct stat info{};
+    if (fstat(fd_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  std::string_view name() const override { return name_; }
+
+ private:
+  UniqueFd fd_;
+  std::string name_;
+  uint64_t position_ = 0;
+};
+
+class FileSink : public ByteSink {
+ public:
+  FileSink(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+
+  Status Write(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t put = write(fd_.get(), bytes.data(), bytes.size());
+      if (put < 0) {
+        if (errno == EINTR) continue;
+        return ErrnoStatus(errno, name_ + ": write at offset " + std::to_string(position_));
+      }
+      position_ += static_cast<uint64_t>(put);
+      bytes = bytes.subspan(static_cast<size_t>(put));
+    }
+    return OkStatus();
+  }
+
+  Status Sync() override {
+    if (fdatasync(fd_.get()) != 0 && errno != EINVAL)
+      return ErrnoStatus(errno, name_ + ": fdatasync");
+    return OkStatus();
+  }
+
+  std::string_view name() const override { return name_; }
+
+ private:
+  UniqueFd fd_;
+  std::string name_;
+  uint64_t position_ = 0;
+};
+
+}  // namespace
+
+void UniqueFd::reset(int fd) {
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+}
+
+Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path) {
+  if (path == "-") {
+    UniqueFd fd(dup(STDIN_FILENO));
+    if (!fd) return ErrnoStatus(errno, "standard input");
+    return std::unique_ptr<ByteSource>(
+        std::make_unique<FileSource>(std::move(fd), "standard input"));
+  }
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, path);
+  struct stat info{};
+  if (fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) return ErrnoStatus(EISDIR, path);
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(std::move(fd), path));
+}
+
+Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return ErrnoStatus(errno, path);
+  return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(std::move(fd), path));
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenForReading(path));
+  std::string text;
+  std::byte buffer[4096];
+  while (true) {
+    ASSIGN_OR_RETURN(const size_t count, source->Read(buffer));
+    if (count == 0) return text;
+    text.append(reinterpret_cast<const char*>(buffer), count);
+  }
+}
+
+Status WriteAttribute(const std::string& path, std::string_view text) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, path);
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return ErrnoStatus(errno, path + ": writing \"" + std::string(text) + "\"");
+  }
+  return OkStatus();
+}
+
+Status RenameDurably(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+    return ErrnoStatus(errno, to);
+  }
+  std::string folder = std::filesystem::path(to).parent_path().string();
+  if (folder.empty()) folder = ".";
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || fsync(fd.get()) != 0) return ErrnoStatus(errno, folder + ": sync");
+  return OkStatus();
+}
+
+}  // namespace blktape

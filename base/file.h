@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/byte_stream.h"
+#include "base/status.h"
+
+namespace blktape {
+
+// Owns a file descriptor; -1 is none.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// A file opened for reading; "-" is standard input. Messages name the path.
+Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path);
+
+// A new file, mode 0600. kAlreadyExists if `path` exists: nothing is ever overwritten.
+Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path);
+
+// The whole of a small file (a sysfs or procfs attribute too).
+Result<std::string> ReadFile(const std::string& path);
+
+// Writes `text` to an existing file in one write() (a sysfs, procfs or tracefs attribute).
+Status WriteAttribute(const std::string& path, std::string_view text);
+
+// Gives `from` the name `to`, durably (the folder is synced), and fails with kAlreadyExists rather
+// than replace.
+Status RenameDurably(const std::string& from, const std::string& to);
+
+}  // namespace blktape

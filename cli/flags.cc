@@ -1,0 +1,235 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "base/quantity.h"
+#include "base/version.h"
+#include "cli/command.h"
+
+namespace blktape {
+namespace {
+
+// What follows "--" never reaches CLI11, which would take it for positional words.
+struct Line {
+  std::vector<std::string> words;
+  std::vector<std::string> after_dashes;
+  bool dashes = false;
+};
+
+class Cli11Flags : public Flags {
+ public:
+  explicit Cli11Flags(CLI::App* app) : app_(app) {}
+
+  void Text(const std::string& names, std::string* value, const std::string& help,
+            const std::string& value_name) override {
+    app_->add_option(names, *value, help)->type_name(value_name);
+  }
+  void TextList(const std::string& names, std::vector<std::string>* values, const std::string& help,
+                const std::string& value_name) override {
+    app_->add_option(names, *values, help)
+        ->type_name(value_name)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  void Switch(const std::string& names, bool* value, const std::string& help) override {
+    app_->add_flag(names, *value, help);
+  }
+  void Count(const std::string& names, uint64_t* value, const std::string& help) override {
+    app_->add_option(names, *value, help)->type_name("N");
+  }
+  void Number(const std::string& names, double* value, const std::string& help) override {
+    app_->add_option(names, *value, help)->type_name("X");
+  }
+  void Size(const std::string& names, uint64_t* value_bytes, const std::string& help) override {
+    app_->add_option_function<std::string>(
+            names,
+            [value_bytes, names](const std::string& text) {
+              const Result<uint64_t> bytes = ParseBytes(text);
+              if (!bytes.ok()) throw CLI::ValidationError(names, bytes.status().message());
+              *value_bytes = *bytes;
+            },
+            help)
+        ->type_name("SIZE");
+  }
+  void Duration(const std::string& names, int64_t* value_ns, const std::string& help) override {
+    app_->add_option_function<std::string>(
+            names,
+            [value_ns, names](const std::string& text) {
+              const Result<int64_t> ns = ParseDurationNs(text);
+              if (!ns.ok()) throw CLI::ValidationError(names, ns.status().message());
+              *value_ns = *ns;
+            },
+            help)
+        ->type_name("TIME");
+  }
+  void Choice(const std::string& names, std::string* value, const std::vector<std::string>& allowed,
+              const std::string& help) override {
+    std::string type;
+    for (const std::string& one : allowed) type += (type.empty() ? "" : "|") + one;
+    app_->add_option_function<std::string>(
+            names,
+            [value, names, allowed, type](const std::string& text) {
+              if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
+                throw CLI::ValidationError(names, "\"" + text + "\" is none of " + type);
+              }
+              *value = text;
+            },
+            help)
+        ->type_name(type);
+  }
+  void Positional(const std::string& name, std::string* value, const std::string& help,
+                  bool required) override {
+    app_->add_option(name, *value, help)->type_name("")->required(required);
+  }
+  void PositionalList(const std::string& name, std::vector<std::string>* values,
+                      const std::string& help, bool required) override {
+    app_->add_option(name, *values, help)->type_name("")->required(required);
+  }
+  void AfterDashes(std::vector<std::string>* words, const std::string& help) override {
+    after_dashes_ = words;
+    app_->footer("  -- COMMAND ...              " + help);
+  }
+  bool Given(const std::string& name) const override { return app_->count(name) > 0; }
+
+  bool TakeAfterDashes(const Line& line) {
+    if (!line.dashes) return true;
+    if (after_dashes_ == nullptr) return false;
+    *after_dashes_ = line.after_dashes;
+    return true;
+  }
+
+ private:
+  CLI::App* app_;
+  std::vector<std::string>* after_dashes_ = nullptr;
+};
+
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string Overview(const std::vector<Command>& commands) {
+  std::string text =
+      "blktape records block I/O, replays it on candidate drives and scores them.\n"
+      "\n"
+      "  blktape record --mount / -o monday.tape\n"
+      "  blktape analyze monday.tape\n"
+      "  blktape score monday.tape --target /dev/sdX --overwrite\n"
+      "\n"
+      "Verbs:\n";
+  for (const Command& command : commands) {
+    text += "  " + command.name + std::string(12 - std::min<size_t>(command.name.size(), 11), ' ') +
+            command.summary + "\n";
+  }
+  text +=
+      "\n"
+      "`blktape VERB --help` tells more; `blktape --version` the version.\n"
+      "Exit status: 0 whole, 1 failed, 2 usage, 3 finished but data is missing or the\n"
+      "run is invalid.\n";
+  return text;
+}
+
+std::string HelpOf(const Command& command, CLI::App* app) {
+  app->get_formatter()->column_width(28);
+  std::string text = command.summary + "\n\n";
+  if (!command.examples.empty()) {
+    text += "Examples:\n";
+    size_t begin = 0;
+    while (begin < command.examples.size()) {
+      size_t end = command.examples.find('\n', begin);
+      if (end == std::string::npos) end = command.examples.size();
+      text += "  " + command.examples.substr(begin, end - begin) + "\n";
+      begin = end + 1;
+    }
+    text += "\n";
+  }
+  return text + app->help();
+}
+
+int RunVerb(const Command& command, const Line& line) {
+  CLI::App app("", "blktape " + command.name);
+  app.set_help_flag();
+  bool help = false;
+  app.add_flag("-h,--help", help, "Show this help");
+  Cli11Flags flags(&app);
+  const std::function<int()> run = command.declare(&flags);
+  for (const std::string& word : line.words) {
+    if (word == "-h" || word == "--help") {
+      std::cout << HelpOf(command, &app);
+      return kExitOk;
+    }
+  }
+  std::vector<std::string> reversed(line.words.rbegin(), line.words.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return UsageError(std::string(error.what()) + "\n  try:  blktape " + command.name + " --help");
+  }
+  if (!flags.TakeAfterDashes(line)) {
+    return UsageError("blktape " + command.name + " takes no command after \"--\"");
+  }
+  return run();
+}
+
+}  // namespace
+
+int Fail(const Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+}
+
+int UsageError(const std::string& message) {
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  return kExitUsage;
+}
+
+int RunMain(int argc, char** argv, const std::vector<Command>& commands) {
+  if (argc < 2) {
+    std::cerr << Overview(commands);
+    return kExitUsage;
+  }
+  const std::string verb = argv[1];
+  if (verb == "-h" || verb == "--help" || verb == "help") {
+    std::cout << Overview(commands);
+    return kExitOk;
+  }
+  if (verb == "--version") {
+    std::cout << "blktape " << kVersion << "\n";
+    return kExitOk;
+  }
+  Line line;
+  for (int i = 2; i < argc; ++i) {
+    if (!line.dashes && std::string(argv[i]) == "--") {
+      line.dashes = true;
+    } else {
+      (line.dashes ? line.after_dashes : line.words).emplace_back(argv[i]);
+    }
+  }
+  const Command* nearest = nullptr;
+  for (const Command& command : commands) {
+    if (command.name == verb) return RunVerb(command, line);
+    if (nearest == nullptr ||
+        EditDistance(verb, command.name) < EditDistance(verb, nearest->name)) {
+      nearest = &command;
+    }
+  }
+  std::string message = "there is no verb \"" + verb + "\"";
+  if (nearest != nullptr && EditDistance(verb, nearest->name) <= 2) {
+    message += "; did you mean \"" + nearest->name + "\"?";
+  }
+  return UsageError(message + "\n  try:  blktape --help");
+}
+
+}  // namespace blktape

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/byte_stream.h"
+#include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// Told, in stream order, of everything in a trace that is not a record. Default: ignored.
+class TraceObserver {
+ public:
+  virtual ~TraceObserver() = default;
+  // Both losses the recorder stored and damage the reader itself met (DAMAGED_INPUT,
+  // TRUNCATED_INPUT, with byte range).
+  virtual void OnLoss(const proto::Loss& /*loss*/) {}
+  virtual void OnAnchor(const proto::ClockAnchor& /*anchor*/) {}
+  virtual void OnMark(const proto::Mark& /*mark*/) {}
+  virtual void OnQueuedSizes(const proto::QueuedSizes& /*sizes*/) {}
+};
+
+// Reads IoRecords in the order written. Not thread-safe: one reader, one thread. Memory: one frame.
+class TraceReader {
+ public:
+  // Opens a finished trace or a .partial. `observer` may be null, and must outlive the reader.
+  // Fails with kDataLoss if the header is unreadable or this is no trace, kUnimplemented if the
+  // format version is newer.
+  static Result<std::unique_ptr<TraceReader>> Open(const std::string& path,
+                                                   TraceObserver* observer = nullptr);
+  static Result<std::unique_ptr<TraceReader>> FromSource(std::unique_ptr<ByteSource> source,
+                                                         TraceObserver* observer = nullptr);
+  virtual ~TraceReader() = default;
+
+  virtual const proto::Header& header() const = 0;
+
+  // Fills `record` and returns true; false at the end of the trace. A damaged frame is skipped,
+  // reported to the observer with its byte range, and reading goes on at the next frame.
+  virtual Result<bool> Next(IoRecord* record) = 0;
+
+  // The name of a process id met so far; empty if unknown.
+  virtual std::string_view ProcessName(uint32_t id) const = 0;
+
+  // Known before the first Next() where the source can seek and the trace is finished and whole;
+  // else after the last Next() if the trace has one. Absent: the writer died (or the end is
+  // damaged).
+  virtual const std::optional<proto::Summary>& summary() const = 0;
+
+  // Total of losses met so far (stored ones and damage).
+  virtual uint64_t lost_events() const = 0;
+
+  // The next Next() begins at the last frame whose first arrival is <= `arrival_ns` (0 observer
+  // calls for what is skipped). kUnimplemented without an index; the caller then reads on from the
+  // start.
+  virtual Status SkipTo(int64_t arrival_ns) = 0;
+
+  virtual std::string_view name() const = 0;
+};
+
+// Whether a stored loss means that events are missing (all but IN_FLIGHT_AT_START / _END).
+bool MeansLostEvents(proto::LossReason reason);
+// "ring overrun", "relay drop", ...: for people.
+const char* LossReasonName(proto::LossReason reason);
+
+}  // namespace blktape

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+struct TargetOptions {
+  bool write = true;       // false: opened read-only, nothing can be harmed
+  bool overwrite = false;  // the user named the device and accepts that its content is lost
+  bool direct = true;      // O_DIRECT, proven by an unaligned probe or statx, not assumed
+};
+
+// What a target can do besides reading and writing.
+struct TargetAbilities {
+  bool discard = false;
+  bool write_zeroes = false;
+  bool secure_erase = false;
+  bool fua = false;
+};
+
+// A block device or a regular file opened for replay. Refuses, before one byte is written, whatever
+// is mounted (itself, a partition, a holder), swap, held (LVM, RAID, crypt), in use (O_EXCL), or
+// bears a known signature without `overwrite`.
+class Target {
+ public:
+  // Messages name path, reason and the way out. kFailedPrecondition: refused.
+  static Result<std::unique_ptr<Target>> Open(const std::string& path,
+                                              const TargetOptions& options);
+  virtual ~Target() = default;
+
+  virtual int fd() const = 0;
+  virtual const std::string& path() const = 0;
+  virtual uint64_t size_bytes() const = 0;
+  virtual uint32_t logical_block_bytes() const = 0;
+  virtual bool is_block_device() const = 0;
+  virtual bool direct() const = 0;
+  virtual const TargetAbilities& abilities() const = 0;
+  // Geometry, model, serial, queue settings: for the result and the confirmation.
+  virtual const proto::Device& description() const = 0;
+  // Sectors (512 B) read + written + discarded according to the device's own statistics; absent for
+  // a file.
+  virtual std::optional<uint64_t> StatSectors() const = 0;
+};
+
+}  // namespace blktape

@@ -1,0 +1,18 @@
+"""A fuzz target per decoder, whose corpus also runs as an ordinary test."""
+
+def decoder_fuzz(name, srcs, deps, corpus):
+    native.cc_test(
+        name = name + "_corpus_test",
+        srcs = srcs + ["//tests:fuzz_replay_main.cc"],
+        args = ["$(locations %s)" % f for f in corpus],
+        data = corpus,
+        deps = deps,
+    )
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        srcs = srcs,
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = ["manual"],
+        deps = deps,
+    )
