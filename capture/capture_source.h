@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class CaptureSink {
 struct CaptureDevice {
   uint32_t dev = 0;  // kernel dev_t: major << 20 | minor
   proto::Device description;
+  // Takes bios as they are and has no requests (zram, dm, md): no issue event ever comes. Absent:
+  // not known.
+  std::optional<bool> bio_based;
 };
 
 // Where events come from: a live kernel facility or files. Not thread-safe.
