@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/units.h"
 #include "format/io_record.h"
@@ -39,10 +40,11 @@ struct BlockEvent {
   uint32_t error = 0;     // positive errno, completions only
   uint64_t sequence = 0;  // per CPU, 0 = not numbered
   Lba split_lba;          // kSplit
-  uint32_t from_device = 0;  // kRemap
-  Lba from_lba;              // kRemap
-  ProcessComm comm{};        // empty if the source does not tell it with the event
-  bool passthrough = false;  // a SCSI/NVMe command from user space, not file system I/O
+  uint32_t from_device = 0;      // kRemap
+  Lba from_lba;                  // kRemap
+  ProcessComm comm{};            // empty if the source does not tell it with the event
+  std::optional<uint16_t> prio;  // ioprio value of the request, where the source tells it
+  bool passthrough = false;      // a SCSI/NVMe command from user space, not file system I/O
 };
 
 }  // namespace blktape

@@ -30,6 +30,7 @@ struct FtraceEventLayout {
   std::optional<TracefsField> new_sector;  // block_split
   std::optional<TracefsField> old_dev;     // block_bio_remap, block_rq_remap
   std::optional<TracefsField> old_sector;
+  uint32_t min_bytes = 0;  // a shorter event lacks one of the fields
 };
 
 // The layouts of the events a recording enables and of the pages they come in. Immutable once
@@ -56,15 +57,6 @@ class FtraceFormats {
 // The events a recording needs to enable, by name: "block_bio_queue", "block_rq_issue", ... Those a
 // kernel lacks may be left out, except block_rq_issue and block_rq_complete.
 std::span<const std::string_view> FtraceBlockEvents();
-
-// Reads an "rwbs" string of the block events ("R", "RAM", "FWFS", "FF", "DE", "WZ").
-struct Rwbs {
-  Op op = Op::kRead;
-  uint32_t flags = 0;
-  bool none =
-      false;  // "N": no operation named (a passthrough command, or an op older kernels lack)
-};
-Rwbs ParseRwbs(std::string_view text);
 
 // Decodes the ring-buffer pages of one CPU, as read from per_cpu/cpuN/trace_pipe_raw, in the order
 // read. Pure: bytes in, events out. Pages of a machine with the byte order of this one. Memory:

@@ -1,0 +1,333 @@
+#include "capture/capture_pipeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "capture/event_merger.h"
+#include "capture/io_assembler.h"
+
+namespace blktape {
+namespace {
+
+// The names of processes met, each once.
+class NameTable {
+ public:
+  explicit NameTable(const CapturePipelineOptions* options) : options_(options) {}
+
+  // The name's id in `writer`'s dictionary, absent for an empty name.
+  std::optional<uint32_t> IdIn(TraceWriter* writer, const ProcessComm& comm) {
+    if (comm[0] == '\0') return std::nullopt;
+    const std::string_view name(comm.data(), strnlen(comm.data(), comm.size()));
+    if (name == last_) return last_id_;
+    last_ = name;
+    if (!options_->rename_process) {
+      last_id_ = writer->ProcessId(name);
+    } else {
+      const std::string renamed = options_->rename_process(name);
+      last_id_.reset();
+      if (!renamed.empty()) last_id_ = writer->ProcessId(renamed);
+    }
+    return last_id_;
+  }
+  void Forget() { last_.clear(); }
+
+ private:
+  const CapturePipelineOptions* options_;
+  // Most records come from the process of the one before.
+  std::string last_;
+  std::optional<uint32_t> last_id_;
+};
+
+struct LaterArrival {
+  bool operator()(const FinishedIo& a, const FinishedIo& b) const {
+    return a.record.arrival_ns() > b.record.arrival_ns();
+  }
+};
+
+IoAssemblerOptions AssemblerOptions(const CapturePipelineOptions& options) {
+  IoAssemblerOptions assembler;
+  assembler.hold_ns = options.hold_ns;
+  assembler.hold_records = options.hold_records;
+  assembler.own_pids = options.own_pids;
+  return assembler;
+}
+
+}  // namespace
+
+class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Output {
+ public:
+  Impl(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
+       const CapturePipelineOptions& options)
+      : options_(options),
+        writer_(writer),
+        names_(&options_),
+        merger_(this, EventMergerOptions()),
+        assembler_(this, AssemblerOptions(options)) {
+    BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
+    if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
+    for (const CaptureDevice& device : devices) {
+      if (device.bio_based.value_or(false)) {
+        assembler_.SetBioBased(static_cast<uint32_t>(devices_.size()));
+      }
+      devices_.push_back(device.dev);
+    }
+  }
+
+  void Event(uint32_t stream, const BlockEvent& event) {
+    ++counts_.events;
+    if (event.comm[0] != '\0' ||
+        (event.action != BlockAction::kQueue && event.action != BlockAction::kIssue)) {
+      merger_.Add(stream, event);
+      return;
+    }
+    BlockEvent named = event;
+    const auto name = process_names_.find(event.pid);
+    if (name != process_names_.end()) named.comm = name->second;
+    merger_.Add(stream, named);
+  }
+
+  void Watermark(int64_t ns) {
+    merger_.Release(ns);
+    assembler_.Advance(ns);
+    ReleaseFinished(ns - options_.hold_ns);
+    Keep(FlushIfDue());
+  }
+
+  void Finished(const IoRecord& record, const ProcessComm& comm) {
+    ++counts_.events;
+    ++counts_.issued;
+    ++counts_.completed;
+    FinishedIo io{record, comm};
+    const std::optional<uint32_t> device = DeviceIndex(record.device);
+    if (!device) return;
+    io.record.device = *device;
+    if (record.pid && IsOwn(*record.pid)) {
+      CountOwn(io);
+      return;
+    }
+    sorts_finished_ = true;
+    Sort(io);
+  }
+
+  void QueuedSizes(Op op, uint64_t bytes, uint64_t count) {
+    writer_->CountQueued(op, bytes, count);
+  }
+  void FlaggedWrites(uint64_t count) { writer_->CountFlaggedWrites(count); }
+
+  void ProcessName(uint32_t pid, const ProcessComm& comm) {
+    // As many as a kernel may have at once by default; names of the dead make room.
+    constexpr size_t kNamesMax = 32'768;
+    if (process_names_.size() >= kNamesMax) process_names_.clear();
+    process_names_[pid] = comm;
+  }
+
+  void Anchor(const proto::ClockAnchor& anchor) { Keep(writer_->WriteAnchor(anchor)); }
+
+  void Loss(const proto::Loss& loss) {
+    assembler_.NoteLoss(loss.has_to_ns() ? std::optional<int64_t>(loss.to_ns()) : std::nullopt);
+    WriteLossOfDev(loss);
+  }
+
+  // EventMerger::Output.
+  void OnOrderedEvent(const BlockEvent& event) override {
+    const std::optional<uint32_t> device = DeviceIndex(event.device);
+    if (!device) return;
+    switch (event.action) {
+      case BlockAction::kQueue:
+        counts_.queued += !event.passthrough;
+        break;
+      case BlockAction::kIssue:
+        counts_.issued += !event.passthrough;
+        break;
+      case BlockAction::kComplete:
+        counts_.completed += !event.passthrough;
+        break;
+      case BlockAction::kBackMerge:
+      case BlockAction::kFrontMerge:
+        ++counts_.merged;
+        break;
+      case BlockAction::kRequeue:
+        ++counts_.requeued;
+        break;
+      default:
+        break;
+    }
+    assembler_.Add(*device, event);
+  }
+  void OnMergeLoss(const proto::Loss& loss) override { WriteLossOfDev(loss); }
+
+  // IoAssembler::Output.
+  void OnRecord(const FinishedIo& io) override {
+    if (sorts_finished_) {
+      Sort(io);
+    } else {
+      Write(io);
+    }
+  }
+  void OnOwnRecord(const FinishedIo& io) override { CountOwn(io); }
+  void OnQueued(const BlockEvent& event) override {
+    writer_->CountQueued(event.op, event.bytes, 1);
+    if (event.op != Op::kFlush && (event.flags & (kFlagPreflush | kFlagFua)) != 0) {
+      writer_->CountFlaggedWrites(1);
+    }
+  }
+  void OnAssemblerLoss(const proto::Loss& loss) override { Keep(writer_->WriteLoss(loss)); }
+
+  void SetWriter(TraceWriter* writer) {
+    writer_ = writer;
+    names_.Forget();
+    status_ = OkStatus();
+  }
+
+  Status FlushIfDue() {
+    if (options_.flush_interval_ns == 0 || !status_.ok()) return status_;
+    const int64_t now_ns = options_.clock->NowNs();
+    if (now_ns - flushed_ns_ < options_.flush_interval_ns) return OkStatus();
+    flushed_ns_ = now_ns;
+    Keep(writer_->FlushFrame(/*sync=*/false));
+    return status_;
+  }
+
+  Status Finish() {
+    merger_.Finish();
+    assembler_.Finish();
+    ReleaseFinished(std::numeric_limits<int64_t>::max());
+    return status_;
+  }
+
+  const Status& status() const { return status_; }
+  CaptureCounts counts() const {
+    CaptureCounts counts = counts_;
+    counts.passthrough = assembler_.passthrough();
+    counts.late_records += assembler_.late_records();
+    return counts;
+  }
+
+ private:
+  // The first failure stays.
+  void Keep(const Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  bool IsOwn(uint32_t pid) const {
+    return std::find(options_.own_pids.begin(), options_.own_pids.end(), pid) !=
+           options_.own_pids.end();
+  }
+
+  std::optional<uint32_t> DeviceIndex(uint32_t dev) {
+    const auto it = std::find(devices_.begin(), devices_.end(), dev);
+    if (it == devices_.end()) {
+      ++counts_.unknown_device;
+      return std::nullopt;
+    }
+    return static_cast<uint32_t>(it - devices_.begin());
+  }
+
+  // `loss.device` is a dev_t.
+  void WriteLossOfDev(const proto::Loss& loss) {
+    proto::Loss written = loss;
+    if (loss.has_device()) {
+      const auto it = std::find(devices_.begin(), devices_.end(), loss.device());
+      if (it == devices_.end()) {
+        written.clear_device();
+      } else {
+        written.set_device(static_cast<uint32_t>(it - devices_.begin()));
+      }
+    }
+    Keep(writer_->WriteLoss(written));
+  }
+
+  void CountOwn(const FinishedIo& io) {
+    ++counts_.own_excluded;
+    counts_.own_excluded_bytes += io.record.bytes;
+  }
+
+  void Sort(const FinishedIo& io) {
+    if (released_ns_ && io.record.arrival_ns() < released_ns_) {
+      ++counts_.late_records;
+      Write(io);
+      return;
+    }
+    finished_.push(io);
+    while (finished_.size() > options_.hold_records) WriteOldestFinished();
+  }
+
+  void ReleaseFinished(int64_t until_ns) {
+    while (!finished_.empty() && finished_.top().record.arrival_ns() < until_ns) {
+      WriteOldestFinished();
+    }
+  }
+
+  void WriteOldestFinished() {
+    released_ns_ = finished_.top().record.arrival_ns();
+    Write(finished_.top());
+    finished_.pop();
+  }
+
+  void Write(const FinishedIo& io) {
+    if (!status_.ok()) return;
+    if (options_.keep && !options_.keep(io.record)) {
+      ++counts_.filtered;
+      return;
+    }
+    IoRecord record = io.record;
+    record.process = names_.IdIn(writer_, io.comm);
+    ++counts_.records;
+    Keep(writer_->Write(record));
+  }
+
+  CapturePipelineOptions options_;
+  TraceWriter* writer_;
+  NameTable names_;
+  std::vector<uint32_t> devices_;  // dev_t by place in the header
+  EventMerger merger_;
+  IoAssembler assembler_;
+  std::unordered_map<uint32_t, ProcessComm> process_names_;  // by pid
+  // Records of sources that pair themselves, oldest arrival on top.
+  std::priority_queue<FinishedIo, std::vector<FinishedIo>, LaterArrival> finished_;
+  bool sorts_finished_ = false;
+  std::optional<int64_t> released_ns_;
+  int64_t flushed_ns_ = 0;
+  Status status_;
+  CaptureCounts counts_;
+};
+
+CapturePipeline::CapturePipeline(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
+                                 const CapturePipelineOptions& options)
+    : impl_(std::make_unique<Impl>(writer, devices, options)) {}
+CapturePipeline::~CapturePipeline() = default;
+
+void CapturePipeline::OnEvent(uint32_t stream, const BlockEvent& event) {
+  impl_->Event(stream, event);
+}
+void CapturePipeline::OnWatermark(int64_t ns) { impl_->Watermark(ns); }
+void CapturePipeline::OnFinished(uint32_t /*stream*/, const IoRecord& record,
+                                 const ProcessComm& comm) {
+  impl_->Finished(record, comm);
+}
+void CapturePipeline::OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) {
+  impl_->QueuedSizes(op, bytes, count);
+}
+void CapturePipeline::OnFlaggedWrites(uint64_t count) { impl_->FlaggedWrites(count); }
+void CapturePipeline::OnProcessName(uint32_t pid, const ProcessComm& comm) {
+  impl_->ProcessName(pid, comm);
+}
+void CapturePipeline::OnAnchor(const proto::ClockAnchor& anchor) { impl_->Anchor(anchor); }
+void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }
+void CapturePipeline::SetWriter(TraceWriter* writer) { impl_->SetWriter(writer); }
+Status CapturePipeline::FlushIfDue() { return impl_->FlushIfDue(); }
+Status CapturePipeline::Finish() { return impl_->Finish(); }
+const Status& CapturePipeline::status() const { return impl_->status(); }
+CaptureCounts CapturePipeline::counts() const { return impl_->counts(); }
+void CapturePipeline::FillSummary(proto::Summary* summary) const {
+  const CaptureCounts counts = impl_->counts();
+  summary->set_own_excluded(counts.own_excluded);
+  summary->set_own_excluded_bytes(counts.own_excluded_bytes);
+  summary->set_filtered(counts.filtered);
+}
+
+}  // namespace blktape
