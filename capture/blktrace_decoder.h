@@ -58,6 +58,7 @@ class BlktraceDecoder {
   size_t DecodeSome(std::span<const std::byte> bytes, bool at_end, CaptureSink* sink);
   bool LockFormat(std::span<const std::byte> bytes);
   bool MagicAt(std::span<const std::byte> bytes) const;
+  bool MagicWithin(std::span<const std::byte> bytes) const;
   Header ReadHeader(std::span<const std::byte> bytes) const;
   void DecodeRecord(const Header& header, std::span<const std::byte> payload, CaptureSink* sink);
   void DecodeNotify(const Header& header, uint32_t what, std::span<const std::byte> payload,

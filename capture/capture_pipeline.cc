@@ -1,6 +1,7 @@
 #include "capture/capture_pipeline.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <queue>
 #include <string_view>
@@ -13,7 +14,11 @@
 namespace blktape {
 namespace {
 
-// The names of processes met, each once.
+std::string_view CommView(const ProcessComm& comm) {
+  return {comm.data(), strnlen(comm.data(), comm.size())};
+}
+
+// The ids of process names in the dictionary of the trace that is being written.
 class NameTable {
  public:
   explicit NameTable(const CapturePipelineOptions* options) : options_(options) {}
@@ -21,7 +26,7 @@ class NameTable {
   // The name's id in `writer`'s dictionary, absent for an empty name.
   std::optional<uint32_t> IdIn(TraceWriter* writer, const ProcessComm& comm) {
     if (comm[0] == '\0') return std::nullopt;
-    const std::string_view name(comm.data(), strnlen(comm.data(), comm.size()));
+    const std::string_view name = CommView(comm);
     if (name == last_) return last_id_;
     last_ = name;
     if (!options_->rename_process) {
@@ -181,6 +186,19 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     writer_ = writer;
     names_.Forget();
     status_ = OkStatus();
+    counts_before_writer_ = counts_;
+  }
+
+  void AddOwnPid(uint32_t pid) {
+    options_.own_pids.push_back(pid);
+    assembler_.AddOwnPid(pid);
+  }
+
+  void FillSummary(proto::Summary* summary) const {
+    const CaptureCounts& before = counts_before_writer_;
+    summary->set_own_excluded(counts_.own_excluded - before.own_excluded);
+    summary->set_own_excluded_bytes(counts_.own_excluded_bytes - before.own_excluded_bytes);
+    summary->set_filtered(counts_.filtered - before.filtered);
   }
 
   Status FlushIfDue() {
@@ -270,6 +288,10 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
 
   void Write(const FinishedIo& io) {
     if (!status_.ok()) return;
+    if (options_.is_own && options_.is_own(io.record, CommView(io.comm))) {
+      CountOwn(io);
+      return;
+    }
     if (options_.keep && !options_.keep(io.record)) {
       ++counts_.filtered;
       return;
@@ -294,6 +316,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   int64_t flushed_ns_ = 0;
   Status status_;
   CaptureCounts counts_;
+  CaptureCounts counts_before_writer_;  // as they were when this writer came
 };
 
 CapturePipeline::CapturePipeline(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
@@ -319,15 +342,11 @@ void CapturePipeline::OnProcessName(uint32_t pid, const ProcessComm& comm) {
 void CapturePipeline::OnAnchor(const proto::ClockAnchor& anchor) { impl_->Anchor(anchor); }
 void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }
 void CapturePipeline::SetWriter(TraceWriter* writer) { impl_->SetWriter(writer); }
+void CapturePipeline::AddOwnPid(uint32_t pid) { impl_->AddOwnPid(pid); }
 Status CapturePipeline::FlushIfDue() { return impl_->FlushIfDue(); }
 Status CapturePipeline::Finish() { return impl_->Finish(); }
 const Status& CapturePipeline::status() const { return impl_->status(); }
 CaptureCounts CapturePipeline::counts() const { return impl_->counts(); }
-void CapturePipeline::FillSummary(proto::Summary* summary) const {
-  const CaptureCounts counts = impl_->counts();
-  summary->set_own_excluded(counts.own_excluded);
-  summary->set_own_excluded_bytes(counts.own_excluded_bytes);
-  summary->set_filtered(counts.filtered);
-}
+void CapturePipeline::FillSummary(proto::Summary* summary) const { impl_->FillSummary(summary); }
 
 }  // namespace blktape

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,8 +29,11 @@ struct CapturePipelineOptions {
   int64_t flush_interval_ns = 0;
   Clock* clock = nullptr;  // needed with flush_interval_ns
 
-  // The recorder's own processes: their I/O is left out and counted.
+  // The recorder's own threads: their I/O is left out and counted.
   std::vector<uint32_t> own_pids;
+  // Own I/O that others did for us (a journal's write): asked, in the order records leave, with the
+  // name of the process. May be empty.
+  std::function<bool(const IoRecord&, std::string_view)> is_own;
   // False: leave the record out and count it as filtered. `record.device` is an index into the
   // devices; `record.process` is absent. May be empty.
   std::function<bool(const IoRecord&)> keep;
@@ -37,7 +41,7 @@ struct CapturePipelineOptions {
   std::function<std::string(std::string_view)> rename_process;
 };
 
-// What went through a pipeline so far.
+// What went through a pipeline so far, whatever the writer.
 struct CaptureCounts {
   uint64_t events = 0;
   uint64_t queued = 0;       // Q events
@@ -73,8 +77,12 @@ class CapturePipeline : public CaptureSink {
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnLoss(const proto::Loss& loss) override;
 
-  // From here on records go to `writer` (rotation). What is still in flight goes there too.
+  // From here on records go to `writer` (rotation). What is still in flight goes there too. A
+  // failure of the writer before is forgotten.
   void SetWriter(TraceWriter* writer);
+
+  // One more of own_pids.
+  void AddOwnPid(uint32_t pid);
 
   // Ends the frame if flush_interval_ns has passed. OnWatermark does the same; call this where no
   // watermark comes for long.
@@ -87,7 +95,7 @@ class CapturePipeline : public CaptureSink {
   // The first failure of the writer, if any; everything after it is dropped.
   const Status& status() const;
   CaptureCounts counts() const;
-  // own_excluded, own_excluded_bytes, filtered.
+  // own_excluded, own_excluded_bytes, filtered: since the last SetWriter.
   void FillSummary(proto::Summary* summary) const;
 
  private:
