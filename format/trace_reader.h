@@ -9,6 +9,7 @@
 #include "base/byte_stream.h"
 #include "base/status.h"
 #include "format/io_record.h"
+#include "format/loss.h"
 #include "format/trace.pb.h"
 
 namespace blktape {
@@ -46,25 +47,21 @@ class TraceReader {
   // The name of a process id met so far; empty if unknown.
   virtual std::string_view ProcessName(uint32_t id) const = 0;
 
-  // Known before the first Next() where the source can seek and the trace is finished and whole;
-  // else after the last Next() if the trace has one. Absent: the writer died (or the end is
-  // damaged).
+  // Known before the first Next() where the source can seek and the end of the trace is whole;
+  // else after the last Next() if the trace has one. Absent: the writer died or still writes, or
+  // the end is damaged; then the end of the records is reported as TRUNCATED_INPUT.
   virtual const std::optional<proto::Summary>& summary() const = 0;
 
-  // Total of losses met so far (stored ones and damage).
+  // Events known to be missing so far: stored losses and damage. One without a count counts as one.
+  // At the end it includes what the summary tells of losses that lay in a damaged frame.
   virtual uint64_t lost_events() const = 0;
 
-  // The next Next() begins at the last frame whose first arrival is <= `arrival_ns` (0 observer
-  // calls for what is skipped). kUnimplemented without an index; the caller then reads on from the
-  // start.
+  // The next Next() begins at a frame before which all arrivals are < `arrival_ns` in a trace whose
+  // records are in order: the last one that begins no later (0 observer calls for what is
+  // skipped). kUnimplemented without an index; the caller then reads on from where it is.
   virtual Status SkipTo(int64_t arrival_ns) = 0;
 
   virtual std::string_view name() const = 0;
 };
-
-// Whether a stored loss means that events are missing (all but IN_FLIGHT_AT_START / _END).
-bool MeansLostEvents(proto::LossReason reason);
-// "ring overrun", "relay drop", ...: for people.
-const char* LossReasonName(proto::LossReason reason);
 
 }  // namespace blktape

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// The most records a batch holds; a reader refuses more.
+inline constexpr uint32_t kMaxBatchRecords = 262'144;
+
+// Records to columns and back (message RecordBatch). Any record whose op is one of Op round-trips
+// exactly, whatever its values. At most kMaxBatchRecords of them.
+void EncodeBatch(std::span<const IoRecord> records, proto::RecordBatch* batch);
+
+// Replaces `records` by those of `batch`. kDataLoss, with the reason, if the batch contradicts
+// itself or holds values that no record has; then `records` is unspecified.
+Status DecodeBatch(const proto::RecordBatch& batch, std::vector<IoRecord>* records);
+
+// Where each plane ends within the serialized `batch`, in bytes from its begin, ascending. A
+// compressor does better with statistics of its own for each; nothing else depends on it.
+std::vector<size_t> PlaneEnds(const proto::RecordBatch& batch);
+
+}  // namespace blktape

@@ -1,0 +1,72 @@
+#include "format/loss.h"
+
+#include <limits>
+
+namespace blktape {
+namespace {
+
+void AddSaturating(uint64_t more, uint64_t* total) {
+  if (__builtin_add_overflow(*total, more, total)) *total = std::numeric_limits<uint64_t>::max();
+}
+
+}  // namespace
+
+bool MeansLostEvents(proto::LossReason reason) {
+  return reason != proto::IN_FLIGHT_AT_START && reason != proto::IN_FLIGHT_AT_END;
+}
+
+const char* LossReasonName(proto::LossReason reason) {
+  switch (reason) {
+    case proto::RING_OVERRUN:
+      return "ring overrun";
+    case proto::RELAY_DROP:
+      return "relay drop";
+    case proto::SEQUENCE_GAP:
+      return "sequence gap";
+    case proto::ORPHAN_COMPLETION:
+      return "completion without issue";
+    case proto::ISSUE_WITHOUT_COMPLETION:
+      return "issue without completion";
+    case proto::CLOCK_STEP:
+      return "clock step";
+    case proto::MERGE_WINDOW_EXCEEDED:
+      return "merge window exceeded";
+    case proto::TAG_REUSED:
+      return "tag reused";
+    case proto::MISSING_START_TIME:
+      return "missing start time";
+    case proto::DAMAGED_INPUT:
+      return "damaged input";
+    case proto::TRUNCATED_INPUT:
+      return "truncated input";
+    case proto::IN_FLIGHT_AT_START:
+      return "in flight at start";
+    case proto::IN_FLIGHT_AT_END:
+      return "in flight at end";
+    case proto::DEVICE_REMOVED:
+      return "device removed";
+    case proto::WRITE_FAILED:
+      return "write failed";
+    case proto::UNDECODABLE_EVENT:
+      return "undecodable event";
+    case proto::QUEUE_WITHOUT_ISSUE:
+      return "queued, never issued";
+    default:
+      return "unknown reason";
+  }
+}
+
+void LossTally::Add(const proto::Loss& loss) {
+  Add(loss.reason(), loss.has_count() ? Total{loss.count(), 0} : Total{0, 1});
+}
+
+void LossTally::Add(proto::LossReason reason, const Total& total) {
+  Total& sum = by_reason_[reason];
+  AddSaturating(total.count, &sum.count);
+  AddSaturating(total.unknowable, &sum.unknowable);
+  if (!MeansLostEvents(reason)) return;
+  AddSaturating(total.count, &lost_events_);
+  AddSaturating(total.unknowable, &lost_events_);
+}
+
+}  // namespace blktape

@@ -1,0 +1,75 @@
+#include "format/message_stream.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/check.h"
+#include "base/utf8.h"
+
+namespace blktape {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
+
+// The first byte of a Message that holds a RecordBatch: field number, wire type 2.
+constexpr char kBatchTag = proto::Message::kBatchFieldNumber << 3 | 2;
+
+}  // namespace
+
+void AppendDelimited(const proto::Message& message, std::string* to) {
+  const size_t bytes = message.ByteSizeLong();
+  uint8_t prefix[10];
+  const uint8_t* const prefix_end = CodedOutputStream::WriteVarint64ToArray(bytes, prefix);
+  to->append(reinterpret_cast<const char*>(prefix), prefix_end - prefix);
+  BLKTAPE_CHECK(message.AppendToString(to));
+}
+
+bool TakeDelimited(std::string_view* from, proto::Message* message) {
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(from->data()),
+                      static_cast<int>(from->size()));
+  uint64_t bytes = 0;
+  if (!in.ReadVarint64(&bytes)) return false;
+  from->remove_prefix(in.CurrentPosition());
+  if (bytes > from->size()) return false;
+  const bool is_batch = !from->empty() && from->front() == kBatchTag;
+  if (bytes > kMaxSmallMessageBytes && !is_batch) return false;
+  if (!message->ParseFromArray(from->data(), static_cast<int>(bytes))) return false;
+  from->remove_prefix(bytes);
+  return true;
+}
+
+void MakeStringsUtf8(google::protobuf::Message* message) {
+  const google::protobuf::Reflection* const reflection = message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      for (int i = 0; i < count; ++i) {
+        MakeStringsUtf8(field->is_repeated() ? reflection->MutableRepeatedMessage(message, field, i)
+                                             : reflection->MutableMessage(message, field));
+      }
+    } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+      for (int i = 0; i < count; ++i) {
+        const std::string text = field->is_repeated()
+                                     ? reflection->GetRepeatedString(*message, field, i)
+                                     : reflection->GetString(*message, field);
+        if (IsUtf8(text)) continue;
+        if (field->is_repeated()) {
+          reflection->SetRepeatedString(message, field, i, ToUtf8(text));
+        } else {
+          reflection->SetString(message, field, ToUtf8(text));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace blktape

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/byte_stream.h"
+#include "base/status.h"
+
+namespace blktape {
+
+// The seek table of the zstd seekable format (contrib/seekable_format): a skippable frame at the
+// end of the file that lists the compressed and content size of every frame.
+inline constexpr size_t kSkippableHeaderBytes = 8;  // magic, size of the rest
+inline constexpr uint32_t kMaxSeekTableBytes = 64u << 20;
+
+// Sizes of a run of frames, as something small enough to keep for any number of them: what was
+// read can be compared with what the table says.
+class FrameSizesDigest {
+ public:
+  void Add(uint64_t compressed_bytes, uint64_t content_bytes);
+  bool operator==(const FrameSizesDigest&) const = default;
+
+ private:
+  uint64_t frames_ = 0;
+  uint64_t hash_ = 0;
+};
+
+// Collects the entries and makes the whole skippable frame.
+class SeekTableBuilder {
+ public:
+  void Add(uint64_t compressed_bytes, uint64_t content_bytes);
+  // The skippable frame.
+  std::string Build() const;
+
+ private:
+  std::string entries_;
+  uint32_t frames_ = 0;
+};
+
+// What the payload of a seek table (all after the skippable header) says of the frames before it;
+// nothing if it is no well-formed table.
+std::optional<FrameSizesDigest> ParseSeekTable(std::span<const std::byte> payload);
+
+struct FrameExtent {
+  uint64_t offset_bytes = 0;
+  uint64_t compressed_bytes = 0;
+};
+
+// Where the last frame before the seek table at the end of `source` lies; nothing if there is no
+// such table. Moves the source's position.
+Result<std::optional<FrameExtent>> FindLastFrame(ByteSource* source);
+
+}  // namespace blktape

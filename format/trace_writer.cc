@@ -1,0 +1,318 @@
+#include "format/trace_writer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/version.h"
+#include "format/column_codec.h"
+#include "format/frame_index.h"
+#include "format/frame_writer.h"
+#include "format/loss.h"
+#include "format/message_stream.h"
+#include "format/process_dictionary.h"
+
+namespace blktape {
+namespace {
+
+// A frame of nothing but losses or marks ends here too.
+constexpr size_t kFrameMessagesBytes = 4u << 20;
+// Bounds the memory of CountQueued.
+constexpr size_t kMaxQueuedSizes = 16'384;
+
+class TraceWriterImpl : public TraceWriter {
+ public:
+  TraceWriterImpl(ByteSink* sink, const TraceWriterOptions& options)
+      : frames_(sink, options.zstd_level),
+        records_per_frame_(std::clamp(options.records_per_frame, 1u, kMaxBatchRecords)) {}
+
+  // With it Finish() renames `sink`'s file from `partial_path` to `path`.
+  void Own(std::unique_ptr<ByteSink> sink, std::string partial_path, std::string path) {
+    owned_sink_ = std::move(sink);
+    partial_path_ = std::move(partial_path);
+    path_ = std::move(path);
+  }
+
+  Status Begin(const proto::Header& header) {
+    proto::Message message;
+    *message.mutable_header() = header;
+    message.mutable_header()->set_format_version(kFormatVersion);
+    if (header.tool_version().empty()) message.mutable_header()->set_tool_version(kVersion);
+    MakeStringsUtf8(&message);
+    if (message.ByteSizeLong() > kMaxSmallMessageBytes) {
+      return Status(StatusCode::kInvalidArgument, "the trace header is too large");
+    }
+    device_count_ = static_cast<uint32_t>(header.devices_size());
+    std::string content;
+    AppendDelimited(message, &content);
+    return frames_.Write(content);
+  }
+
+  uint32_t ProcessId(std::string_view name) override { return processes_.IdOf(name); }
+
+  Status Write(const IoRecord& record) override {
+    RETURN_IF_ERROR(Usable());
+    if (record.device >= device_count_) {
+      return Status(StatusCode::kInvalidArgument,
+                    "a record of device " + std::to_string(record.device) +
+                        ", but the trace header has " + std::to_string(device_count_));
+    }
+    pending_.push_back(record);
+    Count(record);
+    return EndFrameIfFull();
+  }
+
+  Status WriteLoss(const proto::Loss& loss) override {
+    RETURN_IF_ERROR(Usable());
+    losses_.Add(loss);
+    proto::Message message;
+    *message.mutable_loss() = loss;
+    return Append(&message);
+  }
+
+  Status WriteAnchor(const proto::ClockAnchor& anchor) override {
+    RETURN_IF_ERROR(Usable());
+    proto::Message message;
+    *message.mutable_anchor() = anchor;
+    return Append(&message);
+  }
+
+  Status WriteMark(const proto::Mark& mark) override {
+    RETURN_IF_ERROR(Usable());
+    proto::Message message;
+    *message.mutable_mark() = mark;
+    return Append(&message);
+  }
+
+  void CountQueued(Op op, uint64_t bytes, uint64_t count) override {
+    if (op == Op::kFlush && bytes == 0) {
+      flushes_asked_ += count;
+      return;
+    }
+    queued_[{static_cast<uint32_t>(op), bytes}] += count;
+    if (queued_.size() >= kMaxQueuedSizes) AppendQueuedSizes();
+  }
+
+  void CountFlaggedWrites(uint64_t count) override { flagged_writes_ += count; }
+
+  Status FlushFrame(bool sync) override {
+    RETURN_IF_ERROR(Usable());
+    RETURN_IF_ERROR(EndFrame());
+    return sync ? frames_.Sync() : OkStatus();
+  }
+
+  Status Finish(const proto::Summary& extra) override {
+    RETURN_IF_ERROR(Usable());
+    RETURN_IF_ERROR(EndFrame());
+    finished_ = true;
+    proto::Message message;
+    FillSummary(extra, message.mutable_summary());
+    MakeStringsUtf8(&message);
+    AppendDelimited(message, &content_);
+    RETURN_IF_ERROR(EmitFrame(std::nullopt));
+    RETURN_IF_ERROR(frames_.WriteSeekTable());
+    RETURN_IF_ERROR(frames_.Sync());
+    return path_.empty() ? OkStatus() : RenameDurably(partial_path_, path_);
+  }
+
+  uint64_t records() const override { return records_; }
+  uint64_t bytes_written() const override { return frames_.offset_bytes(); }
+
+ private:
+  Status Usable() const {
+    BLKTAPE_CHECK(!finished_);
+    return frames_.status();
+  }
+
+  void Count(const IoRecord& record) {
+    ++records_;
+    ++records_by_op_[static_cast<int>(record.op)];
+    if (record.op == Op::kRead) read_bytes_ += record.bytes;
+    if (record.op == Op::kWrite || record.op == Op::kZoneAppend) write_bytes_ += record.bytes;
+    if (record.op == Op::kDiscard) discard_bytes_ += record.bytes;
+    if (const std::optional<int64_t> arrival_ns = record.arrival_ns()) {
+      if (!frame_first_ns_) frame_first_ns_ = arrival_ns;
+      first_ns_ = std::min(first_ns_.value_or(*arrival_ns), *arrival_ns);
+      last_ns_ = std::max(last_ns_.value_or(*arrival_ns), *arrival_ns);
+    }
+  }
+
+  // Messages keep their place between the records: those before go into a batch first.
+  Status Append(proto::Message* message) {
+    MakeStringsUtf8(message);
+    AppendPendingBatch();
+    AppendDelimited(*message, &content_);
+    return EndFrameIfFull();
+  }
+
+  void AppendPendingBatch() {
+    AppendNewProcessNames();
+    if (pending_.empty()) return;
+    EncodeBatch(pending_, batch_.mutable_batch());
+    frame_records_ += pending_.size();
+    pending_.clear();
+    AppendDelimited(batch_, &content_);
+    const size_t batch_begin = content_.size() - batch_.batch().ByteSizeLong();
+    for (const size_t end : PlaneEnds(batch_.batch())) block_ends_.push_back(batch_begin + end);
+  }
+
+  void AppendNewProcessNames() {
+    const std::vector<std::string>& names = processes_.names();
+    if (names_written_ == names.size()) return;
+    proto::Message message;
+    message.mutable_process_names()->set_first_id(names_written_);
+    for (; names_written_ < names.size(); ++names_written_) {
+      message.mutable_process_names()->add_names(names[names_written_]);
+    }
+    AppendDelimited(message, &content_);
+  }
+
+  void AppendQueuedSizes() {
+    if (queued_.empty() && flushes_asked_ == 0 && flagged_writes_ == 0) return;
+    AppendPendingBatch();
+    proto::Message message;
+    proto::QueuedSizes* const sizes = message.mutable_queued_sizes();
+    for (const auto& [key, count] : queued_) {
+      proto::QueuedSizes::Entry* const entry = sizes->add_entries();
+      entry->set_op(key.first);
+      entry->set_bytes(key.second);
+      entry->set_count(count);
+    }
+    sizes->set_flushes_asked(std::exchange(flushes_asked_, 0));
+    sizes->set_flagged_writes(std::exchange(flagged_writes_, 0));
+    queued_.clear();
+    AppendDelimited(message, &content_);
+  }
+
+  Status EndFrameIfFull() {
+    if (frame_records_ + pending_.size() >= records_per_frame_ ||
+        content_.size() >= kFrameMessagesBytes) {
+      return EndFrame();
+    }
+    return OkStatus();
+  }
+
+  Status EndFrame() {
+    AppendPendingBatch();
+    AppendQueuedSizes();
+    if (content_.empty()) return OkStatus();
+    return EmitFrame(frame_first_ns_);
+  }
+
+  // Writes content_ as a frame, its FrameStart in front.
+  Status EmitFrame(std::optional<int64_t> first_ns) {
+    const uint64_t first_record = records_ - frame_records_;
+    proto::Message start;
+    start.mutable_frame()->set_number(++frame_number_);
+    start.mutable_frame()->set_first_record(first_record);
+    if (first_ns) start.mutable_frame()->set_first_ns(*first_ns);
+    std::string prefix;
+    AppendDelimited(start, &prefix);
+    content_.insert(0, prefix);
+    for (size_t& end : block_ends_) end += prefix.size();
+    index_.Add(frames_.offset_bytes(), first_ns, first_record);
+    const Status status = frames_.Write(content_, block_ends_);
+    content_.clear();
+    block_ends_.clear();
+    frame_records_ = 0;
+    frame_first_ns_.reset();
+    return status;
+  }
+
+  void FillSummary(const proto::Summary& extra, proto::Summary* summary) const {
+    *summary = extra;
+    summary->set_records(records_);
+    summary->clear_first_ns();
+    summary->clear_last_ns();
+    if (first_ns_) summary->set_first_ns(*first_ns_);
+    if (last_ns_) summary->set_last_ns(*last_ns_);
+    summary->clear_losses();
+    for (const auto& [reason, total] : losses_.by_reason()) {
+      proto::LossTotal* const loss = summary->add_losses();
+      loss->set_reason(reason);
+      loss->set_count(total.count);
+      loss->set_unknowable(total.unknowable);
+    }
+    summary->clear_records_by_op();
+    for (int op = 0; op < kOpCount; ++op) {
+      if (records_by_op_[op] != 0) (*summary->mutable_records_by_op())[op] = records_by_op_[op];
+    }
+    summary->set_read_bytes(read_bytes_);
+    summary->set_write_bytes(write_bytes_);
+    summary->set_discard_bytes(discard_bytes_);
+    index_.Store(summary);
+    summary->clear_process_names();
+    for (const std::string& name : processes_.names()) summary->add_process_names(name);
+  }
+
+  std::unique_ptr<ByteSink> owned_sink_;
+  std::string partial_path_;
+  std::string path_;
+  FrameWriter frames_;
+  const uint32_t records_per_frame_;
+  uint32_t device_count_ = 0;
+  bool finished_ = false;
+
+  // The frame being filled: messages so far, then the records that form its next batch.
+  std::string content_;
+  std::vector<size_t> block_ends_;
+  std::vector<IoRecord> pending_;
+  proto::Message batch_;  // kept for its memory
+  uint64_t frame_number_ = 0;
+  uint64_t frame_records_ = 0;  // in content_
+  std::optional<int64_t> frame_first_ns_;
+
+  ProcessDictionary processes_;
+  uint32_t names_written_ = 0;
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> queued_;  // (op, bytes) to count
+  uint64_t flushes_asked_ = 0;
+  uint64_t flagged_writes_ = 0;
+
+  // Of the whole trace, for the summary.
+  uint64_t records_ = 0;
+  uint64_t records_by_op_[kOpCount] = {};
+  uint64_t read_bytes_ = 0;
+  uint64_t write_bytes_ = 0;
+  uint64_t discard_bytes_ = 0;
+  std::optional<int64_t> first_ns_;
+  std::optional<int64_t> last_ns_;
+  LossTally losses_;
+  FrameIndexBuilder index_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
+                                                         const proto::Header& header,
+                                                         const TraceWriterOptions& options) {
+  std::error_code error;
+  if (std::filesystem::symlink_status(path, error).type() !=
+      std::filesystem::file_type::not_found) {
+    return Status(StatusCode::kAlreadyExists, path + ": exists; nothing is overwritten");
+  }
+  const std::string partial_path = path + ".partial";
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(partial_path));
+  auto writer = std::make_unique<TraceWriterImpl>(sink.get(), options);
+  writer->Own(std::move(sink), partial_path, path);
+  if (const Status status = writer->Begin(header); !status.ok()) {
+    std::filesystem::remove(partial_path, error);  // made a moment ago, and holds nothing
+    return status;
+  }
+  return std::unique_ptr<TraceWriter>(std::move(writer));
+}
+
+Result<std::unique_ptr<TraceWriter>> TraceWriter::ToSink(ByteSink* sink,
+                                                         const proto::Header& header,
+                                                         const TraceWriterOptions& options) {
+  auto writer = std::make_unique<TraceWriterImpl>(sink, options);
+  RETURN_IF_ERROR(writer->Begin(header));
+  return std::unique_ptr<TraceWriter>(std::move(writer));
+}
+
+}  // namespace blktape
