@@ -1,0 +1,454 @@
+// Sees block requests from issue to completion and hands each finished one to user space.
+//
+// The stamp of an issue waits in an array at (hardware queue, tag), which needs neither hashing nor allocation. A flush request borrows the
+// tag of the request it serves, so each hardware queue has one more slot for it: there is never more than one in flight a queue.
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+#include "vmlinux.h"
+// vmlinux.h comes first: the others need its types.
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "block_abi.h"
+
+// The kernel hands bpf_get_current_comm and friends only to programs under the GPL.
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile __u32 device_count = 0;
+const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
+// Every how many records of a CPU user space is woken.
+const volatile __u32 wake_every = 1024;
+const volatile bool want_names = 1;
+
+// io_record.h; static_asserts in bpf_source.cc hold the two together.
+enum { kRead, kWrite, kDiscard, kFlush, kWriteZeroes, kSecureErase, kZoneReset, kZoneResetAll,
+       kZoneOpen, kZoneClose, kZoneFinish, kZoneAppend, kUnknownOp = 255 };
+enum { kFlagSync = 1, kFlagFua = 2, kFlagPreflush = 4, kFlagMeta = 8, kFlagReadahead = 16,
+       kFlagDerived = 32, kFlagAtomic = 64 };
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);  // set at load
+  __type(key, __u32);
+  __type(value, struct blktape_slot);
+} slots SEC(".maps");
+
+struct ring {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 20);  // the size of the template; real ones are made at load
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, 1);  // one a CPU, set at load
+  __type(key, __u32);
+  __array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);  // one a CPU
+  __type(key, __u32);
+  __type(value, struct blktape_counters);
+} counters SEC(".maps");
+
+struct size_counts {
+  __u64 count[BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);  // one a CPU
+  __type(key, __u32);
+  __type(value, struct size_counts);
+} sizes SEC(".maps");
+
+// Discards, very large bios and the like: rare, of any size.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __type(key, struct blktape_size_key);
+  __type(value, __u64);
+} rare_sizes SEC(".maps");
+
+// Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's address; an entry that was
+// overwritten costs the exact pid, nothing else.
+#define OWNER_SLOTS 4096
+struct owner {
+  __u64 bio;
+  __u32 pid;
+  __u32 unused;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, OWNER_SLOTS);
+  __type(key, __u32);
+  __type(value, struct owner);
+} owners SEC(".maps");
+
+// Whose name user space knows already: direct mapped by pid.
+#define NAME_SLOTS 8192
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, NAME_SLOTS);
+  __type(key, __u32);
+  __type(value, __u32);
+} named SEC(".maps");
+
+// Flushes asked for by software and not yet served by a flush request of the drive.
+struct asked {
+  __u64 count;
+  __u64 first_ns;
+  __u64 pid;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, BLKTAPE_MAX_DEVICES);
+  __type(key, __u32);
+  __type(value, struct asked);
+} asked_flushes SEC(".maps");
+
+// Bios of bio-based devices between queue and completion.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 65536);
+  __type(key, __u64);
+  __type(value, struct blktape_slot);
+} bios SEC(".maps");
+
+static __always_inline struct blktape_counters *Counters(void) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  return bpf_map_lookup_elem(&counters, &cpu);
+}
+
+// Index of the disk among those to record, or -1.
+static __always_inline int Find(struct gendisk *disk) {
+  __u32 dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+  for (__u32 i = 0; i < BLKTAPE_MAX_DEVICES; ++i) {
+    if (i >= device_count) return -1;
+    if (devices[i].dev == dev) return (int)i;
+  }
+  return -1;
+}
+
+#define IS_OP(op, name)                              \
+  (bpf_core_enum_value_exists(enum req_op, name) &&  \
+   (op) == bpf_core_enum_value(enum req_op, name))
+
+static __always_inline __u8 OpOf(__u32 opf) {
+  __u32 op = opf & 0xff;
+  // 0 to 3 have never changed.
+  if (op == REQ_OP_READ) return kRead;
+  if (op == REQ_OP_WRITE) return kWrite;
+  if (op == REQ_OP_FLUSH) return kFlush;
+  if (op == REQ_OP_DISCARD) return kDiscard;
+  if (IS_OP(op, REQ_OP_WRITE_ZEROES)) return kWriteZeroes;
+  if (IS_OP(op, REQ_OP_SECURE_ERASE)) return kSecureErase;
+  if (IS_OP(op, REQ_OP_ZONE_APPEND)) return kZoneAppend;
+  if (IS_OP(op, REQ_OP_ZONE_RESET)) return kZoneReset;
+  if (IS_OP(op, REQ_OP_ZONE_RESET_ALL)) return kZoneResetAll;
+  if (IS_OP(op, REQ_OP_ZONE_OPEN)) return kZoneOpen;
+  if (IS_OP(op, REQ_OP_ZONE_CLOSE)) return kZoneClose;
+  if (IS_OP(op, REQ_OP_ZONE_FINISH)) return kZoneFinish;
+  return kUnknownOp;  // passthrough commands: no file system I/O
+}
+
+#define HAS(opf, name) ((opf) & (1u << bpf_core_enum_value(enum req_flag_bits, name)))
+
+static __always_inline __u16 FlagsOf(__u32 opf) {
+  __u16 flags = 0;
+  if (HAS(opf, __REQ_SYNC)) flags |= kFlagSync;
+  if (HAS(opf, __REQ_FUA)) flags |= kFlagFua;
+  if (HAS(opf, __REQ_PREFLUSH)) flags |= kFlagPreflush;
+  if (HAS(opf, __REQ_META)) flags |= kFlagMeta;
+  if (HAS(opf, __REQ_RAHEAD)) flags |= kFlagReadahead;
+  if (bpf_core_enum_value_exists(enum req_flag_bits, __REQ_ATOMIC) && HAS(opf, __REQ_ATOMIC)) {
+    flags |= kFlagAtomic;
+  }
+  return flags;
+}
+
+static __always_inline struct blktape_slot *SlotOf(struct request *rq, int device, bool flush,
+                                                   struct blktape_counters *counter) {
+  __u32 queue = rq->mq_hctx->queue_num;
+  __u32 tag = (__u32)rq->tag;
+  __u32 tags = devices[device & (BLKTAPE_MAX_DEVICES - 1)].tags;
+  __u32 queues = devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues;
+  if (queue >= queues || (!flush && tag >= tags)) {
+    __sync_fetch_and_add(&counter->tag_range, 1);
+    return 0;
+  }
+  __u32 index =
+      devices[device & (BLKTAPE_MAX_DEVICES - 1)].base + queue * (tags + 1) + (flush ? tags : tag);
+  return bpf_map_lookup_elem(&slots, &index);
+}
+
+static __always_inline __u32 OwnerSlot(struct bio *bio) {
+  // Bios are 256-byte aligned slab objects or lie in larger ones.
+  return (__u32)(((__u64)bio >> 6) ^ ((__u64)bio >> 18)) & (OWNER_SLOTS - 1);
+}
+
+static __always_inline void TellName(__u32 pid, __u32 cpu, struct blktape_counters *counter) {
+  __u32 slot = pid & (NAME_SLOTS - 1);
+  __u32 *known = bpf_map_lookup_elem(&named, &slot);
+  if (!known || *known == pid) return;
+  void *ring = bpf_map_lookup_elem(&rings, &cpu);
+  if (!ring) return;
+  struct blktape_name *name = bpf_ringbuf_reserve(ring, sizeof(*name), 0);
+  if (!name) {
+    counter->name_ring_full++;
+    return;
+  }
+  *known = pid;
+  name->kind = BLKTAPE_NAME;
+  name->pid = pid;
+  bpf_get_current_comm(name->comm, sizeof(name->comm));
+  bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
+}
+
+// False if the ring has no room.
+static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, __u64 complete_ns,
+                                 struct blktape_counters *counter) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  void *ring = bpf_map_lookup_elem(&rings, &cpu);
+  if (!ring) return 0;
+  struct blktape_finished *out = bpf_ringbuf_reserve(ring, sizeof(*out), 0);
+  if (!out) return 0;
+  out->kind = BLKTAPE_FINISHED;
+  out->dev = slot->dev;
+  out->issue_ns = slot->issue_ns;
+  out->start_ns = slot->start_ns;
+  out->complete_ns = complete_ns;
+  out->sector = slot->sector;
+  out->bytes = slot->bytes;
+  out->pid = slot->pid;
+  out->flags = slot->flags;
+  out->cpu = slot->cpu;
+  out->op = slot->op;
+  out->unused = 0;
+  out->prio = slot->prio;
+  out->status = status;
+  out->asked = slot->asked;
+  __u64 count = __sync_fetch_and_add(&counter->finished, 1) + 1;
+  bpf_ringbuf_submit(out, count % wake_every == 0 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+  return 1;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *rq) {
+  int device = Find(rq->q->disk);
+  if (device < 0) return 0;
+  __u32 opf = rq->cmd_flags;
+  __u8 op = OpOf(opf);
+  if (op == kUnknownOp) return 0;
+  struct blktape_counters *counter = Counters();
+  if (!counter) return 0;
+  bool flush = op == kFlush;
+  struct blktape_slot *slot = SlotOf(rq, device, flush, counter);
+  if (!slot) return 0;
+  __u64 address = (__u64)rq;
+  // A requeue empties the slot, so that what is still in it is an I/O whose completion was not seen. It goes on its way
+  // without one, and is counted.
+  if (slot->rq) {
+    __sync_fetch_and_add(&counter->tag_reused, 1);
+    Emit(slot, 0, 0, counter);
+  }
+
+  __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  __u64 start_ns = rq->start_time_ns;
+  __u32 asked = 0;
+  __u16 flags = FlagsOf(opf);
+  slot->prio = 0;
+  if (flush) {
+    __u32 index = (__u32)device;
+    struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
+    if (pending && pending->count) {
+      // Every pending one is served by the next flush request. Read what goes with them before giving them up.
+      __u64 first_ns = pending->first_ns;
+      __u32 first_pid = (__u32)pending->pid;
+      asked = (__u32)__sync_lock_test_and_set(&pending->count, 0);
+      if (asked) {
+        start_ns = first_ns;
+        pid = first_pid;
+      }
+    }
+    slot->sector = 0;
+    slot->bytes = 0;
+    if (!asked) flags |= kFlagDerived;
+  } else {
+    struct bio *bio = rq->bio;
+    slot->sector = rq->__sector;
+    slot->bytes = rq->__data_len;
+    if (bio) {
+      flags |= FlagsOf(bio->bi_opf);
+      slot->prio = bio->bi_ioprio;
+      __u32 index = OwnerSlot(bio);
+      struct owner *owner = bpf_map_lookup_elem(&owners, &index);
+      if (owner && owner->bio == (__u64)bio) pid = owner->pid;
+    }
+  }
+  slot->start_ns = start_ns;
+  slot->pid = pid;
+  slot->cpu = bpf_get_smp_processor_id();
+  slot->flags = flags;
+  slot->op = op;
+  slot->dev = devices[device & (BLKTAPE_MAX_DEVICES - 1)].dev;
+  slot->asked = asked;
+  slot->issue_ns = bpf_ktime_get_ns();
+  slot->rq = address;
+  return 0;
+}
+
+// The driver gave it back: the issue that follows is the one that counts.
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(on_requeue, struct request *rq) {
+  int device = Find(rq->q->disk);
+  if (device < 0) return 0;
+  __u8 op = OpOf(rq->cmd_flags);
+  struct blktape_counters *counter = Counters();
+  if (op == kUnknownOp || !counter) return 0;
+  struct blktape_slot *slot = SlotOf(rq, device, op == kFlush, counter);
+  if (slot && slot->rq == (__u64)rq) slot->rq = 0;
+  return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *rq, int status, unsigned int nr_bytes) {
+  int device = Find(rq->q->disk);
+  if (device < 0) return 0;
+  __u8 op = OpOf(rq->cmd_flags);
+  if (op == kUnknownOp) return 0;
+  struct blktape_counters *counter = Counters();
+  if (!counter) return 0;
+  bool flush = op == kFlush;
+  if (!flush && nr_bytes == 0 && rq->__data_len == 0) {
+    // The end of a flush sequence completes the original once more: an fsync that was never issued, or a flagged write
+    // whose data is done already. A write whose slot still waits is told by the address below.
+    struct blktape_slot *waiting = rq->tag >= 0 ? SlotOf(rq, device, flush, counter) : 0;
+    if (!waiting || waiting->rq != (__u64)rq) return 0;
+  }
+  struct blktape_slot *slot = SlotOf(rq, device, flush, counter);
+  if (!slot) return 0;
+  if (slot->rq != (__u64)rq) {
+    __sync_fetch_and_add(&counter->missing_start, 1);
+    return 0;
+  }
+  if (nr_bytes < rq->__data_len) return 0;  // a part; the rest follows
+  if (!Emit(slot, status, bpf_ktime_get_ns(), counter)) {
+    __sync_fetch_and_add(&counter->ring_full, 1);
+  }
+  slot->rq = 0;
+  return 0;
+}
+
+static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
+  __u32 sectors = bytes >> 9;
+  if (op <= kWrite && sectors < BLKTAPE_SIZE_SLOTS) {
+    struct size_counts *mine = bpf_map_lookup_elem(&sizes, &cpu);
+    __u32 index = (op == kWrite ? BLKTAPE_SIZE_SLOTS : 0) + sectors;
+    // The compiler knows that this is in bounds; the verifier wants to see it checked.
+    asm volatile("" : "+r"(index));
+    if (mine && index < BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS) {
+      __sync_fetch_and_add(&mine->count[index], 1);
+    }
+    return;
+  }
+  struct blktape_size_key key = {.op = op, .bytes = bytes};
+  __u64 *count = bpf_map_lookup_elem(&rare_sizes, &key);
+  if (count) {
+    __sync_fetch_and_add(count, 1);
+  } else {
+    __u64 one = 1;
+    bpf_map_update_elem(&rare_sizes, &key, &one, BPF_ANY);
+  }
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio_queue, struct bio *bio) {
+  int device = Find(bio->bi_bdev->bd_disk);
+  if (device < 0) return 0;
+  __u32 opf = bio->bi_opf;
+  __u8 op = OpOf(opf);
+  if (op == kUnknownOp) return 0;
+  struct blktape_counters *counter = Counters();
+  if (!counter) return 0;
+  __u32 cpu = bpf_get_smp_processor_id();
+  __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  __u32 bytes = bio->bi_iter.bi_size;
+  bool preflush = HAS(opf, __REQ_PREFLUSH);
+  if (bytes == 0 && preflush) {
+    __u32 index = (__u32)device;
+    struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
+    if (pending) {
+      if (pending->count == 0) {
+        pending->first_ns = bpf_ktime_get_ns();
+        pending->pid = pid;
+      }
+      __sync_fetch_and_add(&pending->count, 1);
+    }
+    __sync_fetch_and_add(&counter->flushes_asked, 1);
+  } else {
+    CountSize(op, bytes, cpu);
+    if (op == kWrite && (preflush || HAS(opf, __REQ_FUA))) {
+      __sync_fetch_and_add(&counter->flagged_writes, 1);
+    }
+  }
+  if (want_names) TellName(pid, cpu, counter);
+  if (devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues == 0) {
+    __u64 key = (__u64)bio;
+    struct blktape_slot entry = {.rq = key,
+                                 .start_ns = bpf_ktime_get_ns(),
+                                 .sector = bio->bi_iter.bi_sector,
+                                 .bytes = bytes,
+                                 .pid = pid,
+                                 .cpu = cpu,
+                                 .flags = FlagsOf(opf),
+                                 .prio = bio->bi_ioprio,
+                                 .op = bytes == 0 && preflush ? kFlush : op,
+                                 .dev = devices[device & (BLKTAPE_MAX_DEVICES - 1)].dev};
+    if (bpf_map_update_elem(&bios, &key, &entry, BPF_ANY) != 0) {
+      __sync_fetch_and_add(&counter->bio_table_full, 1);
+    }
+    return 0;
+  }
+  __u32 slot = OwnerSlot(bio);
+  struct owner *owner = bpf_map_lookup_elem(&owners, &slot);
+  if (owner) {
+    owner->bio = (__u64)bio;
+    owner->pid = pid;
+  }
+  return 0;
+}
+
+// Attached only when a bio-based device is recorded.
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio) {
+  int device = Find(bio->bi_bdev->bd_disk);
+  if (device < 0 || devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues != 0) return 0;
+  struct blktape_counters *counter = Counters();
+  if (!counter) return 0;
+  __u64 key = (__u64)bio;
+  struct blktape_slot *found = bpf_map_lookup_elem(&bios, &key);
+  if (!found) {
+    __sync_fetch_and_add(&counter->missing_start, 1);
+    return 0;
+  }
+  if (!Emit(found, bio->bi_status, bpf_ktime_get_ns(), counter)) {
+    __sync_fetch_and_add(&counter->ring_full, 1);
+  }
+  bpf_map_delete_elem(&bios, &key);
+  return 0;
+}
+
+// A task that takes another name (exec does) is told anew.
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task) {
+  __u32 pid = (__u32)task->pid;
+  __u32 slot = pid & (NAME_SLOTS - 1);
+  __u32 *known = bpf_map_lookup_elem(&named, &slot);
+  if (known && *known == pid) *known = 0;
+  return 0;
+}

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "capture/capture_source.h"
+
+namespace blktape {
+
+struct BpfSourceOptions {
+  uint64_t ring_bytes_per_cpu = 4u << 20;  // rounded up to a power of two of at least a page
+  bool process_names = true;
+};
+
+// Records finished requests of `devices` by BPF programs on the kernel's block tracepoints (kernels
+// with BTF, from 5.16 on; works under lockdown=integrity). Needs CAP_BPF and CAP_PERFMON, or root,
+// for Start() alone. Delivers OnFinished in order of completion per CPU; a stream is a CPU. Start()
+// fails with kUnavailable where the kernel lacks BTF or refuses the programs, kPermissionDenied
+// without the rights.
+std::unique_ptr<CaptureSource> MakeBpfSource(std::vector<CaptureDevice> devices,
+                                             const BpfSourceOptions& options = {});
+
+}  // namespace blktape

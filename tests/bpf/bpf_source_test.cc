@@ -1,0 +1,246 @@
+#include "capture/bpf/bpf_source.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/falloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "capture/block_event.h"
+#include "capture/capture_source.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "tests/support/loop_device.h"
+#include "tests/support/requires.h"
+
+namespace blktape {
+namespace {
+
+constexpr uint64_t kDeviceBytes = 64u << 20;
+
+CaptureDevice Disk(uint32_t dev) {
+  CaptureDevice device;
+  device.dev = dev;
+  return device;
+}
+
+class Harvest : public CaptureSink {
+ public:
+  void OnEvent(uint32_t, const BlockEvent&) override { FAIL() << "bpf delivers finished requests"; }
+  void OnWatermark(int64_t ns) override { watermark_ns = ns; }
+  void OnFinished(uint32_t, const IoRecord& record, const ProcessComm& comm) override {
+    // Nothing that completed before a watermark may come after it.
+    EXPECT_GE(record.complete_ns.value_or(watermark_ns), watermark_ns);
+    records.push_back(record);
+    names.emplace_back(comm.data());
+  }
+  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
+    queued[{op, bytes}] += count;
+  }
+  void OnFlaggedWrites(uint64_t count) override { flagged_writes += count; }
+  void OnProcessName(uint32_t, const ProcessComm&) override {}
+  void OnAnchor(const proto::ClockAnchor&) override {}
+  void OnLoss(const proto::Loss& loss) override { losses[loss.reason()] += loss.count(); }
+
+  // CPUs are drained one after the other, so that order across them is by the stamps alone.
+  std::vector<IoRecord> ByIssue() const {
+    std::vector<IoRecord> ordered = records;
+    std::sort(ordered.begin(), ordered.end(),
+              [](const IoRecord& a, const IoRecord& b) { return *a.issue_ns < *b.issue_ns; });
+    return ordered;
+  }
+
+  std::vector<IoRecord> records;
+  std::vector<std::string> names;
+  std::map<std::pair<Op, uint64_t>, uint64_t> queued;
+  uint64_t flagged_writes = 0;
+  std::map<proto::LossReason, uint64_t> losses;
+  int64_t watermark_ns = 0;
+};
+
+class BpfSourceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    BLKTAPE_REQUIRE_ROOT();
+    BLKTAPE_REQUIRE(access("/sys/kernel/btf/vmlinux", R_OK) == 0, "a kernel with BTF");
+    auto loop = LoopDevice::Make(::testing::TempDir(), kDeviceBytes);
+    ASSERT_TRUE(loop.ok()) << loop.status().message();
+    loop_ = std::move(*loop);
+    ASSERT_EQ(posix_memalign(reinterpret_cast<void**>(&buffer_), 4096, 1 << 20), 0);
+    std::fill_n(buffer_, 1 << 20, 'x');
+    fd_.reset(open(loop_->path().c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+    ASSERT_TRUE(static_cast<bool>(fd_));
+  }
+  void TearDown() override { std::free(buffer_); }
+
+  bool StartSource(const BpfSourceOptions& options = {}) {
+    source_ = MakeBpfSource({Disk(loop_->dev())}, options);
+    const Status status = source_->Start();
+    EXPECT_TRUE(status.ok()) << status.message();
+    return status.ok();
+  }
+  void StopSource() {
+    ASSERT_TRUE(source_->Poll(0, &harvest_).ok());
+    ASSERT_TRUE(source_->Stop(&harvest_).ok());
+  }
+
+  std::unique_ptr<LoopDevice> loop_;
+  UniqueFd fd_;
+  char* buffer_ = nullptr;
+  std::unique_ptr<CaptureSource> source_;
+  Harvest harvest_;
+};
+
+TEST_F(BpfSourceTest, TwentyThreeWritesAndSeventeenReadsAreFortyRecords) {
+  ASSERT_TRUE(StartSource());
+  std::vector<std::pair<Op, uint64_t>> expected;  // op, offset in bytes
+  for (uint64_t i = 0; i < 23; ++i) {
+    const uint64_t offset = (i * 7919 % 4096) * 4096;
+    ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, static_cast<off_t>(offset)), 4096);
+    expected.emplace_back(Op::kWrite, offset);
+  }
+  for (uint64_t i = 0; i < 17; ++i) {
+    const uint64_t offset = (i * 104729 % 1024) * 16384;
+    ASSERT_EQ(pread(fd_.get(), buffer_, 16384, static_cast<off_t>(offset)), 16384);
+    expected.emplace_back(Op::kRead, offset);
+  }
+  StopSource();
+  const std::vector<IoRecord> mine = harvest_.ByIssue();
+  ASSERT_EQ(mine.size(), 40u);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    EXPECT_EQ(mine[i].op, expected[i].first) << i;
+    EXPECT_EQ(mine[i].lba, Lba(expected[i].second / 512)) << i;
+    EXPECT_EQ(mine[i].bytes, mine[i].op == Op::kWrite ? 4096u : 16384u) << i;
+    EXPECT_EQ(mine[i].device, loop_->dev());
+    EXPECT_EQ(mine[i].pid, static_cast<uint32_t>(getpid()));
+    EXPECT_EQ(mine[i].error, 0u);
+    ASSERT_TRUE(mine[i].queue_ns && mine[i].issue_ns && mine[i].complete_ns);
+    EXPECT_LE(*mine[i].queue_ns, *mine[i].issue_ns);
+    EXPECT_LE(*mine[i].issue_ns, *mine[i].complete_ns);
+  }
+  EXPECT_EQ((harvest_.queued[{Op::kWrite, 4096}]), 23u);
+  EXPECT_EQ((harvest_.queued[{Op::kRead, 16384}]), 17u);
+  EXPECT_THAT(harvest_.losses, ::testing::IsEmpty());
+}
+
+TEST_F(BpfSourceTest, RecordsBearTheNameOfTheirProcess) {
+  ASSERT_TRUE(StartSource());
+  ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, 0), 4096);
+  StopSource();
+  ASSERT_EQ(harvest_.records.size(), 1u);
+  std::string own = ReadFile("/proc/self/comm").value();
+  own.pop_back();  // newline
+  EXPECT_EQ(harvest_.names[0], own);
+}
+
+TEST_F(BpfSourceTest, AnFsyncIsOneFlushThatWasAsked) {
+  ASSERT_TRUE(StartSource());
+  ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, 0), 4096);
+  ASSERT_EQ(fdatasync(fd_.get()), 0);
+  StopSource();
+  std::vector<IoRecord> flushes;
+  for (const IoRecord& record : harvest_.records) {
+    if (record.op == Op::kFlush) flushes.push_back(record);
+  }
+  ASSERT_EQ(flushes.size(), 1u);
+  EXPECT_EQ(flushes[0].flags & kFlagDerived, 0u);
+  EXPECT_EQ(flushes[0].lba, std::nullopt);
+  EXPECT_EQ(flushes[0].bytes, 0u);
+  EXPECT_EQ(flushes[0].pid, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ((harvest_.queued[{Op::kFlush, 0}]), 1u);
+  EXPECT_THAT(harvest_.losses, ::testing::IsEmpty());
+}
+
+// A direct write with O_DSYNC to a block device carries FUA and is followed by an fsync
+// (block/fops.c: dio_bio_write_op and generic_write_sync). A loop device has a volatile cache and
+// no FUA, so that the block layer makes write, flush of the first.
+TEST_F(BpfSourceTest, AFlaggedWriteKeepsItsFlagAndItsFlushIsDerived) {
+  ASSERT_TRUE(StartSource());
+  UniqueFd sync(open(loop_->path().c_str(), O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC));
+  ASSERT_EQ(pwrite(sync.get(), buffer_, 8192, 65536), 8192);
+  StopSource();
+  const std::vector<IoRecord> by_issue = harvest_.ByIssue();
+  ASSERT_EQ(by_issue.size(), 3u);
+  EXPECT_EQ(by_issue[0].op, Op::kWrite);
+  EXPECT_EQ(by_issue[0].lba, Lba(128));
+  EXPECT_EQ(by_issue[0].bytes, 8192u);
+  EXPECT_NE(by_issue[0].flags & kFlagSync, 0u);
+  EXPECT_NE(by_issue[0].flags & kFlagFua, 0u);
+  EXPECT_EQ(by_issue[1].op, Op::kFlush);
+  EXPECT_NE(by_issue[1].flags & kFlagDerived, 0u);
+  EXPECT_EQ(by_issue[2].op, Op::kFlush);
+  EXPECT_EQ(by_issue[2].flags & kFlagDerived, 0u);
+  EXPECT_EQ(harvest_.flagged_writes, 1u);
+  EXPECT_EQ((harvest_.queued[{Op::kFlush, 0}]), 1u);
+  EXPECT_THAT(harvest_.losses, ::testing::IsEmpty());
+}
+
+TEST_F(BpfSourceTest, ADiscardIsSeenWithItsLength) {
+  ASSERT_TRUE(StartSource());
+  ASSERT_EQ(fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1 << 20, 4 << 20), 0);
+  StopSource();
+  ASSERT_FALSE(harvest_.records.empty());
+  uint64_t bytes = 0;
+  for (const IoRecord& record : harvest_.records) {
+    EXPECT_TRUE(record.op == Op::kDiscard || record.op == Op::kWriteZeroes) << OpName(record.op);
+    bytes += record.bytes;
+  }
+  EXPECT_EQ(bytes, 4u << 20);
+  EXPECT_EQ(harvest_.ByIssue()[0].lba, Lba(2048));
+}
+
+TEST_F(BpfSourceTest, WhatFindsNoRoomIsCounted) {
+  ASSERT_TRUE(StartSource({.ring_bytes_per_cpu = 4096, .process_names = false}));
+  constexpr uint64_t kWrites = 2000;
+  for (uint64_t i = 0; i < kWrites; ++i) {
+    ASSERT_EQ(pwrite(fd_.get(), buffer_, 512, static_cast<off_t>(i * 512)), 512);
+  }
+  StopSource();
+  EXPECT_GT(harvest_.losses[proto::RING_OVERRUN], 0u);
+  const uint64_t whole =
+      std::count_if(harvest_.records.begin(), harvest_.records.end(),
+                    [](const IoRecord& record) { return record.complete_ns.has_value(); });
+  EXPECT_EQ(whole + harvest_.losses[proto::RING_OVERRUN] + harvest_.losses[proto::TAG_REUSED] +
+                harvest_.losses[proto::IN_FLIGHT_AT_END],
+            kWrites);
+}
+
+TEST_F(BpfSourceTest, OtherDisksAreNotSeen) {
+  auto other = LoopDevice::Make(::testing::TempDir(), kDeviceBytes);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(StartSource());
+  UniqueFd fd(open((*other)->path().c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+  ASSERT_EQ(pwrite(fd.get(), buffer_, 4096, 0), 4096);
+  StopSource();
+  EXPECT_THAT(harvest_.records, ::testing::IsEmpty());
+}
+
+TEST(BpfSourceRightsTest, WithoutRightsItSaysWhatToDo) {
+  BLKTAPE_REQUIRE_ROOT();
+  BLKTAPE_REQUIRE(access("/sys/kernel/btf/vmlinux", R_OK) == 0, "a kernel with BTF");
+  EXPECT_EXIT(
+      {
+        if (setuid(65534) != 0) std::exit(9);
+        const Status status = MakeBpfSource({Disk(7u << 20)})->Start();
+        const bool said = status.code() == StatusCode::kPermissionDenied &&
+                          status.message().find("try:") != std::string::npos;
+        std::fprintf(stderr, "%s\n", status.message().c_str());
+        std::exit(said ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace blktape

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace blktape {
+
+struct LoopDeviceOptions {
+  bool read_only = false;
+  uint32_t logical_block_bytes = 512;
+};
+
+// A loop device of a test's own over a sparse file in `folder`; detached, and the file removed, on
+// destruction.
+class LoopDevice {
+ public:
+  static Result<std::unique_ptr<LoopDevice>> Make(const std::string& folder, uint64_t size_bytes,
+                                                  const LoopDeviceOptions& options = {});
+  ~LoopDevice();
+  LoopDevice(const LoopDevice&) = delete;
+  LoopDevice& operator=(const LoopDevice&) = delete;
+
+  const std::string& path() const { return path_; }  // "/dev/loop3"
+  std::string name() const { return path_.substr(5); }
+  const std::string& backing_file() const { return backing_file_; }
+  uint32_t dev() const { return dev_; }  // major << 20 | minor
+
+ private:
+  LoopDevice() = default;
+
+  std::string path_;
+  std::string backing_file_;
+  uint32_t dev_ = 0;
+  UniqueFd fd_;
+};
+
+}  // namespace blktape
