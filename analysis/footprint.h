@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analysis/distinct_counter.h"
+
+namespace blktape {
+
+// Which 4 KiB blocks of which device were touched: the working set. A block counts once however
+// often and however partly it was touched.
+//
+// Exact as long as the blocks lie in at most kChunks chunks of 256 KiB (that is 128 GiB if each is
+// touched whole, 2 GiB if each is touched in one block only); from then on estimated with a
+// standard error of DistinctCounter::kStandardError, and `exact` is false. Memory: at most 24 MiB
+// whatever the trace. Not thread-safe.
+class Footprint {
+ public:
+  static constexpr uint64_t kBlockBytes = 4096;
+  static constexpr size_t kChunks = 524'288;
+  // No request is longer; of one that says so only the beginning is looked at.
+  static constexpr uint64_t kLongestBytes = uint64_t{4} << 30;
+
+  struct Sizes {
+    uint64_t bytes = 0;        // touched at all
+    uint64_t read_bytes = 0;   // read at least once
+    uint64_t write_bytes = 0;  // written at least once
+    bool exact = true;
+  };
+
+  explicit Footprint(size_t max_chunks = kChunks) : max_chunks_(max_chunks) {}
+  void Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool write);
+  Sizes Measure() const;
+
+ private:
+  static constexpr uint64_t kBlocksPerChunk = 64;
+  struct Chunk {
+    uint64_t key = kEmpty;
+    uint64_t read = 0;     // a bit for each block
+    uint64_t written = 0;  // likewise
+  };
+  struct Estimate {
+    DistinctCounter any, read, written;
+  };
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+
+  Chunk* Find(uint64_t key);
+  void Grow();
+  void SwitchToEstimate();
+  void AddToEstimate(uint64_t key, uint64_t read, uint64_t written);
+
+  size_t max_chunks_;
+  size_t used_ = 0;
+  std::vector<Chunk> table_;  // open addressing, a power of two in size, at most half full
+  std::unique_ptr<Estimate> estimate_;
+};
+
+}  // namespace blktape

@@ -1,0 +1,398 @@
+#include "analysis/profile.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/foreground.h"
+#include "analysis/in_flight.h"
+#include "analysis/interval_union.h"
+#include "analysis/reorder_buffer.h"
+#include "base/check.h"
+
+namespace blktape {
+namespace {
+
+constexpr size_t kMaxDevices = 4096;
+constexpr size_t kMaxProcesses = 65'536;
+// Differences of two such times cannot overflow, nor can sums of a few of them.
+constexpr int64_t kPlausibleNs = int64_t{1} << 60;
+
+bool IsData(const IoRecord& io) {
+  return (io.op == Op::kRead || io.op == Op::kWrite) && io.bytes > 0;
+}
+
+size_t OpIndex(Op op) {
+  const size_t index = static_cast<size_t>(op);
+  BLKTAPE_CHECK(index < kOpCount);
+  return index;
+}
+
+int IdleClassOf(int64_t gap_ns) {
+  int index = 0;
+  for (int64_t from_ns = kNanosPerMicro; gap_ns >= from_ns && index + 1 < Profile::kIdleClasses;
+       from_ns *= 10) {
+    ++index;
+  }
+  return index;
+}
+
+void CountByKind(const IoRecord& io, Profile::Totals* reads, Profile::Totals* writes,
+                 Profile::Totals* other) {
+  Profile::Totals* totals = io.op == Op::kRead ? reads : io.op == Op::kWrite ? writes : other;
+  ++totals->ios;
+  totals->bytes += io.bytes;
+}
+
+void MergeInto(const Profile::Latencies& from, Profile::Latencies* to) {
+  to->q2d.Merge(from.q2d);
+  to->d2c.Merge(from.d2c);
+  to->q2c.Merge(from.q2c);
+}
+
+Profile::Depth DepthOf(const InFlight& in_flight, int64_t observed_ns, int64_t busy_ns) {
+  Profile::Depth depth{.max = in_flight.max(), .limited = in_flight.limited()};
+  const double time_ns = static_cast<double>(in_flight.time_ns());
+  if (observed_ns > 0) depth.mean = time_ns / static_cast<double>(observed_ns);
+  if (busy_ns > 0) depth.mean_busy = time_ns / static_cast<double>(busy_ns);
+  return depth;
+}
+
+}  // namespace
+
+struct ProfileBuilder::Impl {
+  // What matters about an I/O once it is issued.
+  struct Issued {
+    uint64_t offset_bytes = 0;
+    uint64_t bytes = 0;
+    std::optional<int64_t> end_ns;
+    uint32_t device = 0;
+    bool data = false;  // with an address
+    bool write = false;
+  };
+  struct Place {  // where the data request before ended
+    bool known = false;
+    uint64_t end_bytes = 0;
+  };
+  struct DeviceState {
+    Profile::DeviceRow row;
+    Place any, read, write;
+  };
+  // By class of wait, so that "foreground" and "all" are sums.
+  struct OpLatencies {
+    Profile::Latencies waited, background;
+  };
+
+  ProfileOptions options;
+  Profile profile;
+  uint64_t records_read = 0;
+  std::optional<int64_t> trace_first_ns;  // before any filter
+  int64_t watermark_ns = std::numeric_limits<int64_t>::min();
+  int64_t last_arrival_ns = 0;
+  int64_t last_event_ns = 0;
+  ReorderBuffer<Issued> in_issue_order;
+  InFlight data_in_flight, all_in_flight;
+  IntervalUnion data_busy, all_busy;
+  std::optional<uint32_t> last_device;
+  std::vector<DeviceState> devices;
+  std::array<OpLatencies, kOpCount> latencies;
+  std::vector<Profile::ProcessRow> processes;
+  std::vector<bool> process_seen;
+  Profile::ProcessRow no_process;
+  Footprint footprint;
+
+  std::optional<int64_t> Plausible(const std::optional<int64_t>& time_ns) {
+    if (!time_ns || (*time_ns >= -kPlausibleNs && *time_ns <= kPlausibleNs)) return time_ns;
+    ++profile.implausible_times;
+    return std::nullopt;
+  }
+
+  DeviceState& Device(uint32_t index) {
+    const size_t at = std::min<size_t>(index, kMaxDevices);  // the last row lumps the rest
+    if (at >= devices.size()) devices.resize(at + 1);
+    return devices[at];
+  }
+
+  bool Selected(const IoRecord& io, std::optional<int64_t> arrival_ns) const {
+    if (options.device && *options.device != io.device) return false;
+    if (!options.from_ns && !options.to_ns) return true;
+    if (!arrival_ns) return false;
+    const int64_t since_first_ns = *arrival_ns - *trace_first_ns;
+    if (options.from_ns && since_first_ns < *options.from_ns) return false;
+    return !options.to_ns || since_first_ns < *options.to_ns;
+  }
+
+  void AddArrival(int64_t arrival_ns) {
+    if (!profile.first_arrival_ns) {
+      profile.first_arrival_ns = last_arrival_ns = last_event_ns = arrival_ns;
+    } else if (arrival_ns < watermark_ns) {
+      ++profile.out_of_order;
+      profile.first_arrival_ns = std::min(*profile.first_arrival_ns, arrival_ns);
+    }
+    last_arrival_ns = std::max(last_arrival_ns, arrival_ns);
+    watermark_ns = last_arrival_ns;
+  }
+
+  void AddDifference(std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
+                     LatencyHistogram* histogram) {
+    if (!from_ns || !to_ns) return;
+    if (*to_ns < *from_ns) {
+      ++profile.negative_times;
+    } else {
+      histogram->Add(*to_ns - *from_ns);
+    }
+  }
+
+  void AddTimes(const IoRecord& io, std::optional<int64_t> queue_ns,
+                std::optional<int64_t> issue_ns, std::optional<int64_t> complete_ns, bool waited,
+                DeviceState* device) {
+    OpLatencies& of_op = latencies[OpIndex(io.op)];
+    Profile::Latencies& latency = waited ? of_op.waited : of_op.background;
+    if (!issue_ns) ++profile.without_issue;
+    if (!complete_ns) ++profile.without_completion;
+    // A read or write of no data is counted, but is no request that a latency would tell about.
+    if ((io.op == Op::kRead || io.op == Op::kWrite) && io.bytes == 0) return;
+    AddDifference(queue_ns, issue_ns, &latency.q2d);
+    AddDifference(issue_ns, complete_ns, &latency.d2c);
+    if (queue_ns && complete_ns && *complete_ns >= *queue_ns) {
+      latency.q2c.Add(*complete_ns - *queue_ns);
+    } else if (queue_ns && complete_ns && !issue_ns) {
+      ++profile.negative_times;
+    }
+    if (issue_ns && complete_ns && *complete_ns >= *issue_ns && IsData(io)) {
+      device->row.d2c.Add(*complete_ns - *issue_ns);
+    }
+  }
+
+  void AddProcess(const IoRecord& io) {
+    Profile::ProcessRow* row = &no_process;
+    if (io.process) {
+      if (*io.process >= kMaxProcesses) {
+        ++profile.processes_lumped;
+        return;
+      }
+      if (*io.process >= processes.size()) {
+        processes.resize(*io.process + 1);
+        process_seen.resize(*io.process + 1);
+      }
+      process_seen[*io.process] = true;
+      row = &processes[*io.process];
+    }
+    CountByKind(io, &row->reads, &row->writes, &row->other);
+  }
+
+  void AddSize(const IoRecord& io) {
+    if (io.op == Op::kRead && io.bytes > 0) profile.read_sizes.Add(io.bytes);
+    if (io.op == Op::kWrite && io.bytes > 0) profile.write_sizes.Add(io.bytes);
+    if (io.op == Op::kDiscard) profile.discard_sizes.Add(io.bytes);
+  }
+
+  void AddIssued(int64_t start_ns, const Issued& io) {
+    if (io.data) AddAddress(io);
+    if (!io.end_ns || *io.end_ns < start_ns) return;
+    const int64_t gap_ns = all_busy.Add(start_ns, *io.end_ns);
+    if (gap_ns > 0) {
+      Profile::IdleClass& idle = profile.idle[static_cast<size_t>(IdleClassOf(gap_ns))];
+      ++idle.count;
+      idle.total_ns += gap_ns;
+    }
+    all_in_flight.Add(start_ns, *io.end_ns);
+    if (!io.data) return;
+    data_busy.Add(start_ns, *io.end_ns);
+    data_in_flight.Add(start_ns, *io.end_ns);
+  }
+
+  void AddAddress(const Issued& io) {
+    DeviceState& device = Device(io.device);
+    Place& same_op = io.write ? device.write : device.read;
+    if (device.any.known && device.any.end_bytes == io.offset_bytes) {
+      ++profile.sequential_device;
+      if (last_device == io.device) ++profile.sequential_any;
+    }
+    if (same_op.known && same_op.end_bytes == io.offset_bytes) ++profile.sequential_direction;
+    same_op = device.any = {true, io.offset_bytes + io.bytes};
+    last_device = io.device;
+    footprint.Add(io.device, io.offset_bytes, io.bytes, io.write);
+    device.row.max_end_bytes = std::max(device.row.max_end_bytes, io.offset_bytes + io.bytes);
+  }
+};
+
+ProfileBuilder::ProfileBuilder(const ProfileOptions& options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = options;
+}
+
+ProfileBuilder::~ProfileBuilder() = default;
+
+void ProfileBuilder::Add(const IoRecord& io) {
+  Impl& in = *impl_;
+  Profile& profile = in.profile;
+  ++in.records_read;
+  const std::optional<int64_t> queue_ns = in.Plausible(io.queue_ns);
+  const std::optional<int64_t> issue_ns = in.Plausible(io.issue_ns);
+  const std::optional<int64_t> complete_ns = in.Plausible(io.complete_ns);
+  const std::optional<int64_t> arrival_ns = queue_ns ? queue_ns : issue_ns;
+  if (!in.trace_first_ns) in.trace_first_ns = arrival_ns;
+  if (!in.Selected(io, arrival_ns)) return;
+
+  ++profile.ios;
+  Profile::Totals& of_op = profile.by_op[OpIndex(io.op)];
+  ++of_op.ios;
+  of_op.bytes += io.bytes;
+  const bool data = IsData(io);
+  const bool waited = WaitClassOf(io) != WaitClass::kBackground;
+  if (data) ++profile.data_requests;
+  if (waited) {
+    ++profile.foreground.ios;
+    profile.foreground.bytes += io.bytes;
+  }
+  if (io.op == Op::kWrite && (io.flags & kFlagFua) != 0) ++profile.fua_writes;
+  if (io.op == Op::kWrite && (io.flags & kFlagSync) != 0) ++profile.sync_writes;
+  if (io.op == Op::kFlush && (io.flags & kFlagDerived) != 0) ++profile.flushes_derived;
+  if (io.error.value_or(0) != 0) ++profile.errors;
+  profile.merged_bios += io.merged_bios.value_or(0);
+
+  Impl::DeviceState& device = in.Device(io.device);
+  CountByKind(io, &device.row.reads, &device.row.writes, &device.row.other);
+  in.AddProcess(io);
+  in.AddSize(io);
+  if (arrival_ns) in.AddArrival(*arrival_ns);
+  in.AddTimes(io, queue_ns, issue_ns, complete_ns, waited, &device);
+  if (complete_ns && profile.first_arrival_ns) {
+    in.last_event_ns = std::max(in.last_event_ns, *complete_ns);
+  }
+
+  // A bio-based device has no issue: there the queue time stands for it.
+  const std::optional<int64_t> start_ns = issue_ns ? issue_ns : queue_ns;
+  const Impl::Issued issued{.offset_bytes = io.lba.value_or(Lba()).bytes(),
+                            .bytes = io.bytes,
+                            .end_ns = start_ns ? complete_ns : std::nullopt,
+                            .device = io.device,
+                            .data = data && io.lba.has_value(),
+                            .write = io.op == Op::kWrite};
+  in.in_issue_order.Push(start_ns.value_or(in.watermark_ns), issued);
+  in.in_issue_order.Release(
+      in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
+}
+
+void ProfileBuilder::OnLoss(const proto::Loss& loss) {
+  Profile& profile = impl_->profile;
+  Profile::Loss& total = profile.losses[loss.reason()];
+  if (loss.has_count()) {
+    total.count += loss.count();
+    if (MeansLostEvents(loss.reason())) profile.lost_events += loss.count();
+  } else {
+    ++total.unknowable;
+    if (MeansLostEvents(loss.reason())) profile.losses_uncountable = true;
+  }
+}
+
+void ProfileBuilder::OnQueuedSizes(const proto::QueuedSizes& sizes) {
+  Profile& profile = impl_->profile;
+  profile.has_queued_sizes = true;
+  profile.flushes_asked = profile.flushes_asked.value_or(0) + sizes.flushes_asked();
+  profile.flagged_writes_asked = profile.flagged_writes_asked.value_or(0) + sizes.flagged_writes();
+  for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
+    if (entry.bytes() == 0) continue;
+    if (entry.op() == static_cast<uint32_t>(Op::kRead)) {
+      profile.queued_read_sizes.Add(entry.bytes(), entry.count());
+    } else if (entry.op() == static_cast<uint32_t>(Op::kWrite)) {
+      profile.queued_write_sizes.Add(entry.bytes(), entry.count());
+    }
+  }
+}
+
+Profile ProfileBuilder::Finish(const proto::Header& header,
+                               const std::optional<proto::Summary>& summary,
+                               const std::function<std::string(uint32_t)>& process_name) {
+  Impl& in = *impl_;
+  Profile& profile = in.profile;
+  in.in_issue_order.ReleaseAll(
+      [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
+
+  profile.header = header;
+  profile.summary = summary;
+  profile.finished_cleanly = summary.has_value() && !summary->recovered();
+  if (summary && summary->records() > in.records_read && !profile.DataMissing()) {
+    proto::Loss loss;
+    loss.set_reason(proto::DAMAGED_INPUT);
+    loss.set_count(summary->records() - in.records_read);
+    OnLoss(loss);
+  }
+  if (header.has_start() && summary && summary->has_end() &&
+      summary->end().monotonic_ns() > header.start().monotonic_ns()) {
+    profile.recorded_ns = summary->end().monotonic_ns() - header.start().monotonic_ns();
+  }
+  if (profile.first_arrival_ns) {
+    profile.duration_ns = in.last_arrival_ns - *profile.first_arrival_ns;
+    profile.observed_ns =
+        std::max(in.last_arrival_ns, in.last_event_ns) - *profile.first_arrival_ns;
+  }
+  profile.busy_ns = in.all_busy.measure_ns();
+  profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
+  profile.depth = DepthOf(in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
+  profile.depth_all = DepthOf(in.all_in_flight, profile.observed_ns, profile.busy_ns);
+  profile.footprint = in.footprint.Measure();
+
+  for (size_t op = 0; op < kOpCount; ++op) {
+    const Impl::OpLatencies& of_op = in.latencies[op];
+    Profile::Latencies& latency = profile.latency_by_op[op];
+    MergeInto(of_op.waited, &latency);
+    MergeInto(of_op.background, &latency);
+    MergeInto(of_op.waited, &profile.foreground_latency);
+    MergeInto(latency, &profile.all);
+  }
+  MergeInto(profile.latency_of(Op::kRead), &profile.data);
+  MergeInto(profile.latency_of(Op::kWrite), &profile.data);
+
+  for (size_t i = 0; i < in.devices.size(); ++i) {
+    Profile::DeviceRow& row = in.devices[i].row;
+    if (row.reads.ios + row.writes.ios + row.other.ios == 0) continue;
+    if (i == kMaxDevices) {
+      row.name = "others";
+    } else if (i < static_cast<size_t>(header.devices_size())) {
+      row.name = header.devices(static_cast<int>(i)).name();
+    }
+    if (row.name.empty()) row.name = "device " + std::to_string(i);
+    profile.max_end_bytes = std::max(profile.max_end_bytes, row.max_end_bytes);
+    profile.devices.push_back(std::move(row));
+  }
+  for (size_t id = 0; id < in.processes.size(); ++id) {
+    if (!in.process_seen[id]) continue;
+    in.processes[id].name = process_name(static_cast<uint32_t>(id));
+    profile.processes.push_back(std::move(in.processes[id]));
+  }
+  if (in.no_process.reads.ios + in.no_process.writes.ios + in.no_process.other.ios > 0) {
+    profile.processes.push_back(in.no_process);
+  }
+  std::stable_sort(profile.processes.begin(), profile.processes.end(),
+                   [](const Profile::ProcessRow& a, const Profile::ProcessRow& b) {
+                     return a.reads.bytes + a.writes.bytes > b.reads.bytes + b.writes.bytes;
+                   });
+  return std::move(profile);
+}
+
+Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options) {
+  ProfileBuilder builder(options);
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
+  IoRecord record;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+    if (!more) break;
+    builder.Add(record);
+  }
+  return builder.Finish(reader->header(), reader->summary(),
+                        [&reader](uint32_t id) { return std::string(reader->ProcessName(id)); });
+}
+
+Result<uint32_t> FindDevice(const proto::Header& header, const std::string& name) {
+  std::string known;
+  for (int i = 0; i < header.devices_size(); ++i) {
+    if (header.devices(i).name() == name) return static_cast<uint32_t>(i);
+    known += (known.empty() ? "" : ", ") + header.devices(i).name();
+  }
+  return Status(StatusCode::kNotFound,
+                "the trace holds no device \"" + name + "\"; it holds " + known);
+}
+
+}  // namespace blktape

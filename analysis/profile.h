@@ -1,0 +1,159 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/footprint.h"
+#include "analysis/latency_histogram.h"
+#include "analysis/size_histogram.h"
+#include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "format/trace_reader.h"
+
+namespace blktape {
+
+// What a trace holds, as numbers. docs/metrics.md defines each; in short:
+// data requests = reads and writes with data; R = Q2C, V = D2C, lateness of a replay = Q2D.
+struct Profile {
+  struct Totals {
+    uint64_t ios = 0;
+    uint64_t bytes = 0;
+  };
+  // Of one kind of latency each. A negative difference is counted in `negative_times` instead.
+  struct Latencies {
+    LatencyHistogram q2d;  // queue to issue; the lateness in the result of a replay
+    LatencyHistogram d2c;  // issue to completion: service
+    LatencyHistogram q2c;  // queue to completion: response
+  };
+  struct Depth {
+    uint64_t max = 0;
+    double mean = 0;       // over observed_ns
+    double mean_busy = 0;  // over the time in which at least one was in flight
+    bool limited = false;  // the maximum is a lower bound
+  };
+  // Time between two busy times, by length: [0] below 1 us, [1] 1 us to 10 us, ... [9] from 100 s
+  // on.
+  static constexpr int kIdleClasses = 10;
+  struct IdleClass {
+    uint64_t count = 0;
+    int64_t total_ns = 0;
+  };
+  struct DeviceRow {
+    std::string name;
+    Totals reads, writes, other;
+    uint64_t max_end_bytes = 0;
+    LatencyHistogram d2c;  // data requests
+  };
+  struct ProcessRow {
+    std::string name;  // "" = the trace does not say who
+    Totals reads, writes, other;
+  };
+  struct Loss {
+    uint64_t count = 0;
+    uint64_t unknowable = 0;  // reports without a count
+  };
+
+  // The trace.
+  proto::Header header;
+  std::optional<proto::Summary> summary;
+  bool finished_cleanly = false;  // the trace has its summary and as many records as it says
+  std::map<proto::LossReason, Loss> losses;
+  uint64_t lost_events = 0;         // of reasons that mean lost events
+  bool losses_uncountable = false;  // some loss among them has no count
+  bool DataMissing() const { return lost_events > 0 || losses_uncountable || !finished_cleanly; }
+
+  // Counts.
+  uint64_t ios = 0;
+  std::array<Totals, kOpCount> by_op{};
+  uint64_t data_requests = 0;
+  Totals foreground;
+  uint64_t fua_writes = 0;
+  uint64_t sync_writes = 0;
+  uint64_t flushes_derived = 0;                  // by the block layer, of flagged writes
+  std::optional<uint64_t> flushes_asked;         // absent: the trace does not tell
+  std::optional<uint64_t> flagged_writes_asked;  // likewise
+  uint64_t errors = 0;
+  uint64_t merged_bios = 0;
+  uint64_t without_issue = 0;
+  uint64_t without_completion = 0;
+  uint64_t negative_times = 0;     // issue before queue, or completion before issue
+  uint64_t implausible_times = 0;  // beyond +-2^60 ns: taken as absent
+  uint64_t out_of_order = 0;       // arrivals before the arrival of the record before
+  const Totals& of(Op op) const { return by_op[static_cast<size_t>(op)]; }
+
+  // Sizes: of data requests, and of what software queued before merging (empty if not recorded).
+  SizeHistogram read_sizes, write_sizes, discard_sizes;
+  SizeHistogram queued_read_sizes, queued_write_sizes;
+  bool has_queued_sizes = false;
+
+  // Addresses, data requests only, in order of issue.
+  uint64_t sequential_any = 0;     // begins where the data request before it ended (definition A)
+  uint64_t sequential_device = 0;  // ... of the same device (B, the headline)
+  uint64_t sequential_direction = 0;  // ... of the same device and op (C)
+  Footprint::Sizes footprint;
+  uint64_t max_end_bytes = 0;
+
+  // Time.
+  std::optional<int64_t> first_arrival_ns;
+  int64_t duration_ns = 0;             // last arrival - first arrival
+  int64_t observed_ns = 0;             // last arrival or completion - first arrival
+  std::optional<int64_t> recorded_ns;  // from start to end of the recording, where the trace tells
+  int64_t busy_ns = 0;                 // union of all [issue, completion]
+  int64_t idle_ns = 0;                 // observed_ns - busy_ns
+  std::array<IdleClass, kIdleClasses> idle{};
+  Depth depth;      // data requests
+  Depth depth_all;  // all operations
+
+  // Latency.
+  Latencies data;  // data requests: the headline
+  Latencies all;   // all operations
+  Latencies foreground_latency;
+  std::array<Latencies, kOpCount> latency_by_op;
+  const Latencies& latency_of(Op op) const { return latency_by_op[static_cast<size_t>(op)]; }
+
+  std::vector<DeviceRow> devices;     // in the header's order
+  std::vector<ProcessRow> processes;  // most bytes first
+  uint64_t processes_lumped = 0;      // I/Os of processes beyond the table's bound, in no row
+};
+
+struct ProfileOptions {
+  std::optional<uint32_t> device;  // only this index of Header.devices
+  // Only records whose arrival is in [from, to) after the first arrival of the trace.
+  std::optional<int64_t> from_ns;
+  std::optional<int64_t> to_ns;
+};
+
+// Computes a Profile in one pass over the records, in their order. Memory is bounded whatever the
+// length of the trace: at most some 60 MiB, typically 5. Not thread-safe.
+class ProfileBuilder : public TraceObserver {
+ public:
+  explicit ProfileBuilder(const ProfileOptions& options = {});
+  ~ProfileBuilder() override;
+
+  void Add(const IoRecord& record);
+  void OnLoss(const proto::Loss& loss) override;
+  void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
+
+  // `process_name` maps a process id to its name ("" if unknown). Call once, last.
+  Profile Finish(const proto::Header& header, const std::optional<proto::Summary>& summary,
+                 const std::function<std::string(uint32_t)>& process_name);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The profile of the trace at `path`.
+Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options = {});
+
+// "nvme0n1" to its index in the header. kNotFound names the devices there are.
+Result<uint32_t> FindDevice(const proto::Header& header, const std::string& name);
+
+}  // namespace blktape

@@ -1,0 +1,111 @@
+#include "analysis/footprint.h"
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "analysis/distinct_counter.h"
+#include "gtest/gtest.h"
+
+namespace blktape {
+namespace {
+
+TEST(FootprintTest, ABlockCountsOnceHoweverItWasTouched) {
+  Footprint footprint;
+  footprint.Add(0, 0, 4096, /*write=*/false);
+  footprint.Add(0, 512, 512, /*write=*/false);
+  footprint.Add(0, 4095, 2, /*write=*/true);  // the last byte of block 0, the first of block 1
+  const Footprint::Sizes sizes = footprint.Measure();
+  EXPECT_TRUE(sizes.exact);
+  EXPECT_EQ(sizes.bytes, 2u * 4096);
+  EXPECT_EQ(sizes.read_bytes, 4096u);
+  EXPECT_EQ(sizes.write_bytes, 2u * 4096);
+}
+
+TEST(FootprintTest, DevicesAreApart) {
+  Footprint footprint;
+  footprint.Add(0, 8192, 4096, false);
+  footprint.Add(1, 8192, 4096, false);
+  EXPECT_EQ(footprint.Measure().bytes, 8192u);
+}
+
+TEST(FootprintTest, NothingTouchedIsNothing) {
+  Footprint footprint;
+  footprint.Add(0, 4096, 0, true);
+  EXPECT_EQ(footprint.Measure().bytes, 0u);
+  EXPECT_TRUE(footprint.Measure().exact);
+}
+
+TEST(FootprintTest, EqualsASetOfBlocks) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 20; ++round) {
+    Footprint footprint;
+    std::set<std::pair<uint32_t, uint64_t>> any, read, written;
+    for (int i = 0; i < 500; ++i) {
+      const uint32_t device = static_cast<uint32_t>(random() % 3);
+      const uint64_t offset = random() % (uint64_t{1} << 36) / (i % 2 == 0 ? 1 : 65'536);
+      const uint64_t bytes = random() % 2'000'000;
+      const bool write = random() % 2 == 0;
+      footprint.Add(device, offset, bytes, write);
+      if (bytes == 0) continue;
+      for (uint64_t block = offset / 4096; block <= (offset + bytes - 1) / 4096; ++block) {
+        any.insert({device, block});
+        (write ? written : read).insert({device, block});
+      }
+    }
+    const Footprint::Sizes sizes = footprint.Measure();
+    EXPECT_TRUE(sizes.exact);
+    EXPECT_EQ(sizes.bytes, any.size() * 4096);
+    EXPECT_EQ(sizes.read_bytes, read.size() * 4096);
+    EXPECT_EQ(sizes.write_bytes, written.size() * 4096);
+  }
+}
+
+TEST(FootprintTest, BeyondItsBoundItEstimatesAndSaysSo) {
+  Footprint footprint(/*max_chunks=*/1000);
+  constexpr uint64_t kBlocks = 300'000;
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    const uint64_t offset = i * 7 * 4096;
+    footprint.Add(0, offset, 4096, /*write=*/i % 4 == 0);
+    if (i % 5 == 0) footprint.Add(0, offset, 4096, false);
+  }
+  const Footprint::Sizes sizes = footprint.Measure();
+  EXPECT_FALSE(sizes.exact);
+  const double tolerance = 5 * DistinctCounter::kStandardError;
+  const double blocks = kBlocks;
+  EXPECT_NEAR(static_cast<double>(sizes.bytes) / 4096 / blocks, 1.0, tolerance);
+  EXPECT_NEAR(static_cast<double>(sizes.write_bytes) / 4096 / (blocks / 4), 1.0, tolerance);
+  // Read: the three quarters that were not written, and a fifth of the written quarter.
+  EXPECT_NEAR(static_cast<double>(sizes.read_bytes) / 4096 / (blocks * 0.8), 1.0, tolerance);
+}
+
+TEST(FootprintTest, AnAbsurdRequestIsCutShortAndHarmless) {
+  Footprint footprint;
+  footprint.Add(~0u, ~uint64_t{0} - 100, ~uint64_t{0}, true);
+  footprint.Add(7, 0, ~uint64_t{0}, true);
+  EXPECT_LE(footprint.Measure().bytes, Footprint::kLongestBytes + 4096);
+}
+
+TEST(DistinctCounterTest, StaysWithinAFewStandardErrorsAtEveryMagnitude) {
+  for (const uint64_t distinct : {1, 100, 10'000, 200'000, 1'000'000, 5'000'000}) {
+    DistinctCounter counter;
+    for (uint64_t i = 0; i < distinct; ++i) counter.Add(i * 8);
+    EXPECT_NEAR(counter.Estimate() / static_cast<double>(distinct), 1.0,
+                4 * DistinctCounter::kStandardError)
+        << distinct;
+  }
+}
+
+TEST(DistinctCounterTest, SeeingAKeyAgainChangesNothing) {
+  DistinctCounter counter;
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < 1000; ++i) counter.Add(i);
+  }
+  DistinctCounter once;
+  for (uint64_t i = 0; i < 1000; ++i) once.Add(i);
+  EXPECT_EQ(counter.Estimate(), once.Estimate());
+}
+
+}  // namespace
+}  // namespace blktape
