@@ -1,3 +1,3 @@
 #include "cli/command.h"
 
-int main(int argc, char** argv) { return blktape::RunMain(argc, argv, {}); }
+int main(int argc, char** argv) { return blktape::RunMain(argc, argv, {blktape::AnalyzeCommand()}); }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "analysis/latency_histogram.h"
+#include "analysis/profile.h"
+
+namespace blktape {
+
+// The JSON of `blktape analyze --json`; every key is defined in docs/metrics.md and stays. A report
+// never computes: it shows what the profile holds.
+nlohmann::ordered_json ProfileJson(const Profile& profile);
+
+// {"count", "mean", "min", "p50", "p95", "p99", "p999", "p9999", "max", "exact"}: ns, nearest rank
+// whatever the count; null without samples.
+nlohmann::ordered_json LatencyJson(const LatencyHistogram& histogram);
+
+}  // namespace blktape

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/latency_histogram.h"
+#include "analysis/profile.h"
+
+namespace blktape {
+
+// What `blktape analyze` prints: below 80 columns, units in every column. `name` is the trace's.
+// A report never computes: it shows what the profile holds.
+std::string ProfileText(const Profile& profile, std::string_view name);
+
+// "mean, p50, p95, p99, p99.9, max" as a table row of 79 columns at most, beginning with `label`;
+// "n/a (n=37)" where samples lack.
+std::string LatencyRow(std::string_view label, const LatencyHistogram& histogram);
+// The heading of such rows.
+std::string LatencyHeading(std::string_view title);
+
+}  // namespace blktape

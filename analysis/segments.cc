@@ -1,0 +1,142 @@
+#include "analysis/segments.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/check.h"
+
+namespace blktape {
+
+std::optional<size_t> Segmentation::SegmentOf(uint64_t ordinal) const {
+  const auto after =
+      std::upper_bound(segments.begin(), segments.end(), ordinal,
+                       [](uint64_t at, const Segment& one) { return at < one.end_ordinal; });
+  if (after == segments.end()) return std::nullopt;
+  return static_cast<size_t>(after - segments.begin());
+}
+
+uint64_t SegmentCount(uint64_t foreground) {
+  return std::clamp<uint64_t>(foreground / kForegroundPerSegment, 1, kMostSegments);
+}
+
+void ForegroundCounter::Add(const IoRecord& io) {
+  if (WaitClassOf(io) != WaitClass::kBackground) {
+    ++marked_;
+    ++if_all_;
+  } else if (io.op == Op::kWrite) {
+    ++if_all_;
+  }
+}
+
+SegmentCutter::SegmentCutter(const ForegroundCounter& counted) {
+  result_.all_is_foreground = counted.marked() == 0;
+  foreground_total_ = result_.all_is_foreground ? counted.if_all() : counted.marked();
+  const uint64_t count = SegmentCount(foreground_total_);
+  // A quarter of a segment either way, but never so far that two cuts that move towards each other
+  // leave less than kForegroundPerSegment between them.
+  const uint64_t each = foreground_total_ / count;
+  const uint64_t spare = each - std::min(each, kForegroundPerSegment);
+  window_ = std::min(each / 4, spare / 2);
+  for (uint64_t i = 1; i < count; ++i) {
+    cuts_.push_back({.ideal = static_cast<uint64_t>(
+                         static_cast<unsigned __int128>(foreground_total_) * i / count)});
+  }
+  at_cut_.resize(cuts_.size());
+}
+
+void SegmentCutter::Consider(uint64_t ordinal, bool idle) {
+  // The place before the record of this ordinal, with running_.foreground foreground I/Os before
+  // it.
+  const uint64_t here = running_.foreground;
+  while (next_cut_ < cuts_.size() && here > cuts_[next_cut_].ideal + window_) ++next_cut_;
+  for (size_t i = next_cut_; i < cuts_.size() && here + window_ >= cuts_[i].ideal; ++i) {
+    Cut& cut = cuts_[i];
+    const auto distance = [&cut](uint64_t at) {
+      return at > cut.ideal ? at - cut.ideal : cut.ideal - at;
+    };
+    // Without a gap the first place with as many foreground I/Os before it as it should have.
+    const bool take = idle ? !cut.at_idle || distance(here) < distance(cut.foreground)
+                           : !cut.set && here == cut.ideal;
+    if (!take) continue;
+    cut = {
+        .ideal = cut.ideal, .at_idle = idle, .foreground = here, .ordinal = ordinal, .set = true};
+    at_cut_[i] = running_;
+  }
+}
+
+void SegmentCutter::Add(const IoRecord& io) {
+  const uint64_t ordinal = result_.records++;
+  const std::optional<int64_t> arrival_ns = io.arrival_ns();
+  const bool idle = arrival_ns && first_ns_ && *arrival_ns > busy_until_ns_ &&
+                    *arrival_ns - busy_until_ns_ >= kCutGapNs;
+  Consider(ordinal, idle);
+  if (arrival_ns) {
+    if (!first_ns_) first_ns_ = busy_until_ns_ = *arrival_ns;
+    busy_until_ns_ = std::max({busy_until_ns_, *arrival_ns, io.complete_ns.value_or(*arrival_ns)});
+    result_.observed_ns = busy_until_ns_ - *first_ns_;
+  }
+  if (io.op == Op::kRead) result_.read_bytes += io.bytes;
+  if (io.op == Op::kWrite) result_.write_bytes += io.bytes;
+  if (io.op == Op::kRead || io.op == Op::kWrite) running_.bytes += io.bytes;
+  const WaitClass wait_class = result_.ClassOf(io);
+  if (wait_class == WaitClass::kBackground) return;
+  ++running_.foreground;
+  ++running_.by_class[static_cast<size_t>(wait_class)];
+}
+
+Segmentation SegmentCutter::Finish() {
+  BLKTAPE_CHECK(running_.foreground == foreground_total_);
+  Running before;
+  uint64_t first_ordinal = 0;
+  bool at_idle = false;
+  const auto close = [&](uint64_t end_ordinal, const Running& after) {
+    Segment segment{.first_ordinal = first_ordinal,
+                    .end_ordinal = end_ordinal,
+                    .foreground = after.foreground - before.foreground,
+                    .by_class = {},
+                    .bytes = after.bytes - before.bytes,
+                    .cut_at_idle = at_idle};
+    for (size_t i = 0; i < kWaitClasses; ++i) {
+      segment.by_class[i] = after.by_class[i] - before.by_class[i];
+    }
+    result_.segments.push_back(segment);
+    before = after;
+    first_ordinal = end_ordinal;
+  };
+  for (size_t i = 0; i < cuts_.size(); ++i) {
+    BLKTAPE_CHECK(cuts_[i].set);
+    close(cuts_[i].ordinal, at_cut_[i]);
+    at_idle = cuts_[i].at_idle;
+  }
+  close(result_.records, running_);
+  return std::move(result_);
+}
+
+namespace {
+
+template <typename Pass>
+Status ReadAll(const std::string& path, Pass* pass) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path));
+  IoRecord record;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+    if (!more) return OkStatus();
+    pass->Add(record);
+  }
+}
+
+}  // namespace
+
+Result<Segmentation> CutTrace(const std::string& path) {
+  ForegroundCounter counter;
+  RETURN_IF_ERROR(ReadAll(path, &counter));
+  if (counter.if_all() == 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  path + ": holds no read, write or flush, so there is nothing to score");
+  }
+  SegmentCutter cutter(counter);
+  RETURN_IF_ERROR(ReadAll(path, &cutter));
+  return cutter.Finish();
+}
+
+}  // namespace blktape

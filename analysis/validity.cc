@@ -1,0 +1,137 @@
+#include "analysis/validity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/quantity.h"
+
+namespace blktape {
+namespace {
+
+using Reasons = std::vector<std::string>;
+
+void CheckWork(const Segmentation& segmentation, const RunCosts& run,
+               const proto::ReplayOutcome& outcome, Reasons* reasons) {
+  const auto add = [reasons](uint64_t count, std::string_view what) {
+    if (count > 0) reasons->push_back(fmt::format("rule 1: {} {}", FormatCount(count), what));
+  };
+  add(outcome.errors(), "I/Os failed");
+  add(outcome.short_transfers(), "I/Os were short");
+  add(outcome.verify_mismatches(), "reads verified wrong");
+  if (outcome.stopped_early()) {
+    reasons->push_back("rule 1: the run was stopped early: " + outcome.stop_reason());
+  }
+  uint64_t skipped = 0;
+  for (const auto& [reason, count] : outcome.skipped()) skipped += count;
+  if (outcome.issued() + skipped != segmentation.records) {
+    reasons->push_back(fmt::format(
+        "rule 1: {} I/Os issued and {} skipped by name, where the trace holds {}",
+        FormatCount(outcome.issued()), FormatCount(skipped), FormatCount(segmentation.records)));
+  }
+  if (outcome.completed() != outcome.issued()) {
+    reasons->push_back(fmt::format("rule 1: {} of {} issued I/Os completed",
+                                   FormatCount(outcome.completed()),
+                                   FormatCount(outcome.issued())));
+  }
+  const Profile& profile = run.profile;
+  if (skipped == 0 && (profile.of(Op::kRead).bytes != segmentation.read_bytes ||
+                       profile.of(Op::kWrite).bytes != segmentation.write_bytes)) {
+    reasons->push_back(fmt::format(
+        "rule 1: {} bytes read and {} written, where the trace has {} and {}",
+        FormatCount(profile.of(Op::kRead).bytes), FormatCount(profile.of(Op::kWrite).bytes),
+        FormatCount(segmentation.read_bytes), FormatCount(segmentation.write_bytes)));
+  }
+  add(run.outside, "records of the result belong to no record of the trace");
+  add(run.incomplete, "records of the result lack a time");
+}
+
+void CheckLateness(const proto::ReplayOutcome& outcome, Reasons* reasons) {
+  if (outcome.has_free_lateness_p999_ns() && outcome.free_lateness_p999_ns() > kLateP999LimitNs) {
+    reasons->push_back(fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {})",
+                                   FormatDurationNs(outcome.free_lateness_p999_ns()),
+                                   FormatDurationNs(kLateP999LimitNs)));
+  }
+  const double free_slot = static_cast<double>(outcome.free_slot());
+  if (static_cast<double>(outcome.late_free_1ms()) > kLateShareLimit * free_slot) {
+    reasons->push_back(
+        fmt::format("rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %)",
+                    FormatCount(outcome.late_free_1ms()), FormatCount(outcome.free_slot())));
+  }
+}
+
+void CheckOwnCost(const RunCosts& run, const proto::ReplayOutcome& outcome, Reasons* reasons) {
+  const std::optional<int64_t> median_ns = run.profile.data.d2c.PercentileNs(kP50);
+  if (outcome.has_null_engine_ns() && median_ns) {
+    const double share = static_cast<double>(outcome.null_engine_ns()) /
+                         static_cast<double>(std::max<int64_t>(*median_ns, 1));
+    if (share > kOwnCostLimit) {
+      reasons->push_back(fmt::format(
+          "rule 4: the replayer itself costs {} an I/O, {:.0f} % of the drive's median "
+          "service time of {} (limit 5 %)",
+          FormatDurationNs(outcome.null_engine_ns()), 100 * share, FormatDurationNs(*median_ns)));
+    }
+  }
+  if (outcome.has_issuer_busy_max_share_ppm() &&
+      outcome.issuer_busy_max_share_ppm() > kIssuerBusyLimitPpm) {
+    reasons->push_back(
+        fmt::format("rule 4: a core that issues was {:.0f} % busy in some second (limit 90 %)",
+                    static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
+  }
+}
+
+}  // namespace
+
+Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
+  Reasons reasons;
+  if (loss_accepted) return reasons;
+  if (recording.lost_events > 0 || recording.losses_uncountable) {
+    reasons.push_back(fmt::format("rule 2: the recording lost {}{} events",
+                                  FormatCount(recording.lost_events),
+                                  recording.losses_uncountable ? " or more" : ""));
+  }
+  if (!recording.finished_cleanly) {
+    reasons.push_back("rule 2: the recording was not finished cleanly, its end is missing");
+  }
+  return reasons;
+}
+
+Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, bool timed) {
+  Reasons reasons;
+  if (!run.profile.summary || !run.profile.summary->has_replay()) {
+    return {"rule 1: the result of the run is cut, it does not say how the run went"};
+  }
+  if (run.profile.DataMissing()) reasons.push_back("rule 1: the result of the run is damaged");
+  const proto::ReplayOutcome& outcome = run.profile.summary->replay();
+  CheckWork(segmentation, run, outcome, &reasons);
+  if (timed) CheckLateness(outcome, &reasons);
+  CheckOwnCost(run, outcome, &reasons);
+  if (outcome.foreign_sectors() > 0) {
+    reasons.push_back(fmt::format("rule 5: someone else moved {} on the target",
+                                  FormatBytes(outcome.foreign_sectors() * kSectorBytes)));
+  }
+  return reasons;
+}
+
+Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run) {
+  Reasons reasons;
+  const auto& before = manifest.replay().targets();
+  const auto& after = run.replay().targets();
+  if (before.size() != after.size()) return {"rule 6: the number of targets changed"};
+  for (int i = 0; i < before.size(); ++i) {
+    const auto differ = [&](std::string_view what, const std::string& was, const std::string& is) {
+      if (was == is) return;
+      reasons.push_back(fmt::format("rule 6: the {} of {} changed from \"{}\" to \"{}\"", what,
+                                    before[i].path(), was, is));
+    };
+    differ("scheduler", before[i].scheduler(), after[i].scheduler());
+    differ("write cache", before[i].write_cache(), after[i].write_cache());
+    differ("link", before[i].transport(), after[i].transport());
+    differ("firmware", before[i].firmware(), after[i].firmware());
+    differ("serial number", before[i].serial(), after[i].serial());
+  }
+  return reasons;
+}
+
+}  // namespace blktape

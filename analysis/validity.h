@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "analysis/run_costs.h"
+#include "analysis/segments.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// The limits of docs/score.md, "A run is invalid when".
+inline constexpr int64_t kLateP999LimitNs = 100 * kNanosPerMicro;
+inline constexpr double kLateShareLimit = 0.001;  // of I/Os with a free slot, over 1 ms late
+inline constexpr double kOwnCostLimit = 0.05;     // of the drive's median service time
+inline constexpr int64_t kIssuerBusyLimitPpm = 900'000;
+
+// Each reason is a sentence that begins with the number of its rule: "rule 3: the host was late
+// ...". No reasons: valid. All that is needed lies in the traces themselves.
+
+// The recording (rule 2). Lost events that the user accepted by name are no reason.
+std::vector<std::string> WhyTraceInvalid(const Profile& recording, bool loss_accepted);
+
+// One replay of it (rules 1, 3, 4, 5). Lateness counts in a timed run only: at max speed nothing is
+// due before it is issued.
+std::vector<std::string> WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run,
+                                       bool timed);
+
+// Whether the target changed between two replays (rule 6).
+std::vector<std::string> WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run);
+
+}  // namespace blktape
