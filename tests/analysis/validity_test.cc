@@ -1,0 +1,150 @@
+#include "analysis/validity.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr uint64_t kIos = 100;
+
+class RunValidityTest : public ::testing::Test {
+ protected:
+  RunValidityTest() {
+    cut_.records = kIos;
+    cut_.read_bytes = kIos * 4096;
+    Segment all;
+    all.end_ordinal = kIos;
+    all.foreground = kIos;
+    all.by_class = {kIos, 0, 0};
+    cut_.segments = {all};
+    outcome_.set_planned(kIos);
+    outcome_.set_issued(kIos);
+    outcome_.set_completed(kIos);
+    outcome_.set_free_slot(kIos);
+    outcome_.set_free_lateness_p999_ns(100'000);
+    outcome_.set_null_engine_ns(500);
+    outcome_.set_issuer_busy_max_share_ppm(900'000);
+    outcome_.set_foreign_sectors(0);
+  }
+
+  // The reasons against a run of kIos reads of 4 KiB that took 10 us each.
+  std::vector<std::string> Reasons(bool timed = true) {
+    RunCostsBuilder builder(&cut_);
+    for (uint64_t i = 0; i < kIos; ++i) {
+      IoRecord io;
+      io.lba = Lba(i * 8);
+      io.bytes = 4096;
+      io.queue_ns = io.issue_ns = static_cast<int64_t>(i) * 1'000'000;
+      io.complete_ns = *io.issue_ns + 10'000;
+      io.ordinal = i;
+      builder.Add(io);
+    }
+    proto::Summary summary;
+    summary.set_records(kIos);
+    *summary.mutable_replay() = outcome_;
+    return WhyRunInvalid(cut_, builder.Finish(proto::Header(), summary), timed);
+  }
+
+  Segmentation cut_;
+  proto::ReplayOutcome outcome_;
+};
+
+TEST_F(RunValidityTest, ARunAtEveryLimitIsValid) { EXPECT_THAT(Reasons(), IsEmpty()); }
+
+TEST_F(RunValidityTest, FailedShortAndWrongIosMakeItInvalid) {
+  outcome_.set_errors(1);
+  outcome_.set_short_transfers(2);
+  outcome_.set_verify_mismatches(3);
+  EXPECT_THAT(Reasons(), ElementsAre("rule 1: 1 I/Os failed", "rule 1: 2 I/Os were short",
+                                     "rule 1: 3 reads verified wrong"));
+}
+
+TEST_F(RunValidityTest, MissingIosMakeItInvalidButNamedSkipsDoNot) {
+  outcome_.set_issued(kIos - 4);
+  outcome_.set_completed(kIos - 4);
+  EXPECT_THAT(Reasons(), ElementsAre(AllOf(StartsWith("rule 1"), HasSubstr("96 I/Os issued"))));
+  (*outcome_.mutable_skipped())["discard"] = 4;
+  EXPECT_THAT(Reasons(), IsEmpty());
+}
+
+TEST_F(RunValidityTest, OtherBytesThanTheTracesMakeItInvalid) {
+  cut_.read_bytes += 512;
+  EXPECT_THAT(Reasons(), ElementsAre(AllOf(StartsWith("rule 1"), HasSubstr("409,600 bytes"))));
+}
+
+TEST_F(RunValidityTest, AnIoThatNeverCompletedOrAnEarlyStopMakesItInvalid) {
+  outcome_.set_completed(kIos - 1);
+  outcome_.set_stopped_early(true);
+  outcome_.set_stop_reason("interrupted");
+  EXPECT_THAT(Reasons(), ElementsAre(HasSubstr("interrupted"), HasSubstr("99 of 100")));
+}
+
+TEST_F(RunValidityTest, ALateHostMakesATimedRunInvalidOnly) {
+  outcome_.set_free_lateness_p999_ns(100'001);
+  outcome_.set_late_free_1ms(1);  // 1 %
+  EXPECT_THAT(Reasons(/*timed=*/true), ElementsAre(StartsWith("rule 3"), StartsWith("rule 3")));
+  EXPECT_THAT(Reasons(/*timed=*/false), IsEmpty());
+}
+
+TEST_F(RunValidityTest, ACostlyReplayerMakesItInvalid) {
+  outcome_.set_null_engine_ns(501);  // of 10 us
+  outcome_.set_issuer_busy_max_share_ppm(900'001);
+  EXPECT_THAT(Reasons(), ElementsAre(StartsWith("rule 4"), StartsWith("rule 4")));
+}
+
+TEST_F(RunValidityTest, SomeoneElsesIoMakesItInvalid) {
+  outcome_.set_foreign_sectors(8);
+  EXPECT_THAT(Reasons(), ElementsAre("rule 5: someone else moved 4 KiB on the target"));
+}
+
+TEST_F(RunValidityTest, WhatIsNotKnownIsNoReason) {
+  outcome_.clear_foreign_sectors();  // a file has no statistics of its own
+  outcome_.clear_null_engine_ns();
+  outcome_.clear_free_lateness_p999_ns();
+  EXPECT_THAT(Reasons(), IsEmpty());
+}
+
+TEST(TraceValidityTest, LostEventsMakeItInvalidUnlessAccepted) {
+  Profile recording;
+  recording.finished_cleanly = true;
+  EXPECT_THAT(WhyTraceInvalid(recording, false), IsEmpty());
+  recording.lost_events = 12;
+  EXPECT_THAT(WhyTraceInvalid(recording, false),
+              ElementsAre("rule 2: the recording lost 12 events"));
+  EXPECT_THAT(WhyTraceInvalid(recording, true), IsEmpty());
+  recording.finished_cleanly = false;
+  EXPECT_EQ(WhyTraceInvalid(recording, false).size(), 2u);
+}
+
+TEST(ManifestTest, AChangedTargetIsNamed) {
+  proto::Header before;
+  proto::Device* target = before.mutable_replay()->add_targets();
+  target->set_path("/dev/sdx");
+  target->set_scheduler("none");
+  target->set_write_cache("write back");
+  proto::Header after = before;
+  EXPECT_THAT(WhyTargetsDiffer(before, after), IsEmpty());
+  after.mutable_replay()->mutable_targets(0)->set_scheduler("bfq");
+  EXPECT_THAT(WhyTargetsDiffer(before, after),
+              ElementsAre("rule 6: the scheduler of /dev/sdx changed from \"none\" to \"bfq\""));
+  after.mutable_replay()->add_targets();
+  EXPECT_THAT(WhyTargetsDiffer(before, after), ElementsAre(HasSubstr("number of targets")));
+}
+
+}  // namespace
+}  // namespace blktape
