@@ -100,7 +100,7 @@ struct ProfileBuilder::Impl {
   std::vector<Profile::ProcessRow> processes;
   std::vector<bool> process_seen;
   Profile::ProcessRow no_process;
-  Footprint footprint;
+  FootprintMeter footprint;
 
   std::optional<int64_t> Plausible(const std::optional<int64_t>& time_ns) {
     if (!time_ns || (*time_ns >= -kPlausibleNs && *time_ns <= kPlausibleNs)) return time_ns;

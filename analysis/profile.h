@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/footprint.h"
+#include "analysis/footprint_meter.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/size_histogram.h"
 #include "base/status.h"
@@ -97,7 +97,7 @@ struct Profile {
   uint64_t sequential_any = 0;     // begins where the data request before it ended (definition A)
   uint64_t sequential_device = 0;  // ... of the same device (B, the headline)
   uint64_t sequential_direction = 0;  // ... of the same device and op (C)
-  Footprint::Sizes footprint;
+  FootprintMeter::Sizes footprint;
   uint64_t max_end_bytes = 0;
 
   // Time.

@@ -77,7 +77,10 @@ void SegmentCutter::Add(const IoRecord& io) {
   }
   if (io.op == Op::kRead) result_.read_bytes += io.bytes;
   if (io.op == Op::kWrite) result_.write_bytes += io.bytes;
-  if (io.op == Op::kRead || io.op == Op::kWrite) running_.bytes += io.bytes;
+  if (io.op == Op::kRead || io.op == Op::kWrite) {
+    running_.bytes += io.bytes;
+    if (io.bytes > 0) ++result_.data_requests;
+  }
   const WaitClass wait_class = result_.ClassOf(io);
   if (wait_class == WaitClass::kBackground) return;
   ++running_.foreground;

@@ -26,6 +26,7 @@ class RunValidityTest : public ::testing::Test {
  protected:
   RunValidityTest() {
     cut_.records = kIos;
+    cut_.data_requests = kIos;
     cut_.read_bytes = kIos * 4096;
     Segment all;
     all.end_ordinal = kIos;

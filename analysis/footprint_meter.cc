@@ -1,4 +1,4 @@
-#include "analysis/footprint.h"
+#include "analysis/footprint_meter.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@ uint64_t Bits(uint64_t first, uint64_t last) {
 
 }  // namespace
 
-Footprint::Chunk* Footprint::Find(uint64_t key) {
+FootprintMeter::Chunk* FootprintMeter::Find(uint64_t key) {
   if (table_.empty()) table_.resize(1024);
   const uint64_t mask = table_.size() - 1;
   for (uint64_t at = Mix64(key) & mask;; at = (at + 1) & mask) {
@@ -32,7 +32,7 @@ Footprint::Chunk* Footprint::Find(uint64_t key) {
   }
 }
 
-void Footprint::Grow() {
+void FootprintMeter::Grow() {
   std::vector<Chunk> old(table_.size() * 2);
   old.swap(table_);
   const uint64_t mask = table_.size() - 1;
@@ -44,7 +44,7 @@ void Footprint::Grow() {
   }
 }
 
-void Footprint::SwitchToEstimate() {
+void FootprintMeter::SwitchToEstimate() {
   estimate_ = std::make_unique<Estimate>();
   for (const Chunk& chunk : table_) {
     if (chunk.key != kEmpty) AddToEstimate(chunk.key, chunk.read, chunk.written);
@@ -52,7 +52,7 @@ void Footprint::SwitchToEstimate() {
   table_ = {};
 }
 
-void Footprint::AddToEstimate(uint64_t key, uint64_t read, uint64_t written) {
+void FootprintMeter::AddToEstimate(uint64_t key, uint64_t read, uint64_t written) {
   for (uint64_t left = read | written; left != 0; left &= left - 1) {
     const int bit = std::countr_zero(left);
     const uint64_t block = key * kBlocksPerChunk + static_cast<uint64_t>(bit);
@@ -62,7 +62,7 @@ void Footprint::AddToEstimate(uint64_t key, uint64_t read, uint64_t written) {
   }
 }
 
-void Footprint::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool write) {
+void FootprintMeter::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool write) {
   if (bytes == 0) return;
   const uint64_t length = std::min({bytes, kLongestBytes, ~uint64_t{0} - offset_bytes});
   if (length == 0) return;
@@ -88,7 +88,7 @@ void Footprint::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool
   }
 }
 
-Footprint::Sizes Footprint::Measure() const {
+FootprintMeter::Sizes FootprintMeter::Measure() const {
   if (estimate_ != nullptr) {
     const auto bytes = [](const DistinctCounter& counter) {
       return static_cast<uint64_t>(std::llround(counter.Estimate())) * kBlockBytes;

@@ -16,7 +16,7 @@ namespace blktape {
 // touched whole, 2 GiB if each is touched in one block only); from then on estimated with a
 // standard error of DistinctCounter::kStandardError, and `exact` is false. Memory: at most 24 MiB
 // whatever the trace. Not thread-safe.
-class Footprint {
+class FootprintMeter {
  public:
   static constexpr uint64_t kBlockBytes = 4096;
   static constexpr size_t kChunks = 524'288;
@@ -30,7 +30,7 @@ class Footprint {
     bool exact = true;
   };
 
-  explicit Footprint(size_t max_chunks = kChunks) : max_chunks_(max_chunks) {}
+  explicit FootprintMeter(size_t max_chunks = kChunks) : max_chunks_(max_chunks) {}
   void Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool write);
   Sizes Measure() const;
 

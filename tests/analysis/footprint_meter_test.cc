@@ -1,4 +1,4 @@
-#include "analysis/footprint.h"
+#include "analysis/footprint_meter.h"
 
 #include <cstdint>
 #include <random>
@@ -11,36 +11,36 @@
 namespace blktape {
 namespace {
 
-TEST(FootprintTest, ABlockCountsOnceHoweverItWasTouched) {
-  Footprint footprint;
+TEST(FootprintMeterTest, ABlockCountsOnceHoweverItWasTouched) {
+  FootprintMeter footprint;
   footprint.Add(0, 0, 4096, /*write=*/false);
   footprint.Add(0, 512, 512, /*write=*/false);
   footprint.Add(0, 4095, 2, /*write=*/true);  // the last byte of block 0, the first of block 1
-  const Footprint::Sizes sizes = footprint.Measure();
+  const FootprintMeter::Sizes sizes = footprint.Measure();
   EXPECT_TRUE(sizes.exact);
   EXPECT_EQ(sizes.bytes, 2u * 4096);
   EXPECT_EQ(sizes.read_bytes, 4096u);
   EXPECT_EQ(sizes.write_bytes, 2u * 4096);
 }
 
-TEST(FootprintTest, DevicesAreApart) {
-  Footprint footprint;
+TEST(FootprintMeterTest, DevicesAreApart) {
+  FootprintMeter footprint;
   footprint.Add(0, 8192, 4096, false);
   footprint.Add(1, 8192, 4096, false);
   EXPECT_EQ(footprint.Measure().bytes, 8192u);
 }
 
-TEST(FootprintTest, NothingTouchedIsNothing) {
-  Footprint footprint;
+TEST(FootprintMeterTest, NothingTouchedIsNothing) {
+  FootprintMeter footprint;
   footprint.Add(0, 4096, 0, true);
   EXPECT_EQ(footprint.Measure().bytes, 0u);
   EXPECT_TRUE(footprint.Measure().exact);
 }
 
-TEST(FootprintTest, EqualsASetOfBlocks) {
+TEST(FootprintMeterTest, EqualsASetOfBlocks) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20; ++round) {
-    Footprint footprint;
+    FootprintMeter footprint;
     std::set<std::pair<uint32_t, uint64_t>> any, read, written;
     for (int i = 0; i < 500; ++i) {
       const uint32_t device = static_cast<uint32_t>(random() % 3);
@@ -54,7 +54,7 @@ TEST(FootprintTest, EqualsASetOfBlocks) {
         (write ? written : read).insert({device, block});
       }
     }
-    const Footprint::Sizes sizes = footprint.Measure();
+    const FootprintMeter::Sizes sizes = footprint.Measure();
     EXPECT_TRUE(sizes.exact);
     EXPECT_EQ(sizes.bytes, any.size() * 4096);
     EXPECT_EQ(sizes.read_bytes, read.size() * 4096);
@@ -62,15 +62,15 @@ TEST(FootprintTest, EqualsASetOfBlocks) {
   }
 }
 
-TEST(FootprintTest, BeyondItsBoundItEstimatesAndSaysSo) {
-  Footprint footprint(/*max_chunks=*/1000);
+TEST(FootprintMeterTest, BeyondItsBoundItEstimatesAndSaysSo) {
+  FootprintMeter footprint(/*max_chunks=*/1000);
   constexpr uint64_t kBlocks = 300'000;
   for (uint64_t i = 0; i < kBlocks; ++i) {
     const uint64_t offset = i * 7 * 4096;
     footprint.Add(0, offset, 4096, /*write=*/i % 4 == 0);
     if (i % 5 == 0) footprint.Add(0, offset, 4096, false);
   }
-  const Footprint::Sizes sizes = footprint.Measure();
+  const FootprintMeter::Sizes sizes = footprint.Measure();
   EXPECT_FALSE(sizes.exact);
   const double tolerance = 5 * DistinctCounter::kStandardError;
   const double blocks = kBlocks;
@@ -80,11 +80,11 @@ TEST(FootprintTest, BeyondItsBoundItEstimatesAndSaysSo) {
   EXPECT_NEAR(static_cast<double>(sizes.read_bytes) / 4096 / (blocks * 0.8), 1.0, tolerance);
 }
 
-TEST(FootprintTest, AnAbsurdRequestIsCutShortAndHarmless) {
-  Footprint footprint;
+TEST(FootprintMeterTest, AnAbsurdRequestIsCutShortAndHarmless) {
+  FootprintMeter footprint;
   footprint.Add(~0u, ~uint64_t{0} - 100, ~uint64_t{0}, true);
   footprint.Add(7, 0, ~uint64_t{0}, true);
-  EXPECT_LE(footprint.Measure().bytes, Footprint::kLongestBytes + 4096);
+  EXPECT_LE(footprint.Measure().bytes, FootprintMeter::kLongestBytes + 4096);
 }
 
 TEST(DistinctCounterTest, StaysWithinAFewStandardErrorsAtEveryMagnitude) {
