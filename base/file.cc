@@ -121,6 +121,14 @@ Result<std::string> ReadFile(const std::string& path) {
   }
 }
 
+Result<std::string> ReadAttribute(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  constexpr std::string_view kBlank = " \t\n";
+  const size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string::npos) return std::string();
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
 Status WriteAttribute(const std::string& path, std::string_view text) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd) return ErrnoStatus(errno, path);

@@ -40,6 +40,9 @@ Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path);
 // The whole of a small file (a sysfs or procfs attribute too).
 Result<std::string> ReadFile(const std::string& path);
 
+// A sysfs or procfs attribute without the white space around it.
+Result<std::string> ReadAttribute(const std::string& path);
+
 // Writes `text` to an existing file in one write() (a sysfs, procfs or tracefs attribute).
 Status WriteAttribute(const std::string& path, std::string_view text);
 

@@ -1,0 +1,124 @@
+#include "format/sysfs_device.h"
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> Text(const std::string& path) {
+  Result<std::string> text = ReadAttribute(path);
+  if (!text.ok() || text->empty()) return std::nullopt;
+  return *std::move(text);
+}
+
+template <typename T>
+bool Parse(std::string_view text, T* number) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
+std::optional<uint64_t> Number(const std::string& path) {
+  const std::optional<std::string> text = Text(path);
+  uint64_t number = 0;
+  if (!text || !Parse(*text, &number)) return std::nullopt;
+  return number;
+}
+
+// The bus, told from where the kernel hangs the device in its tree.
+std::string TransportOf(const std::string& folder, const std::string& name) {
+  constexpr std::pair<std::string_view, const char*> kByPath[] = {
+      {"/nvme", "nvme"},     {"/usb", "usb"}, {"/ata", "sata"},
+      {"/virtio", "virtio"}, {"/mmc", "mmc"}, {"/vbd-", "xen"},
+  };
+  if (folder.find("/devices/virtual/block/") != std::string::npos) {
+    return name.substr(0, name.find_first_of("-0123456789"));
+  }
+  for (const auto& [part, transport] : kByPath) {
+    if (folder.find(part) != std::string::npos) return transport;
+  }
+  return folder.find("/host") != std::string::npos ? "scsi" : "";
+}
+
+// "none [mq-deadline] kyber": the one in brackets; a bare word where there is no choice.
+std::string ChosenScheduler(const std::string& text) {
+  const size_t open = text.find('[');
+  const size_t close = text.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return text;
+  return text.substr(open + 1, close - open - 1);
+}
+
+uint32_t CountEntries(const std::string& folder) {
+  std::error_code error;
+  uint32_t count = 0;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    ++count;
+  }
+  return count;
+}
+
+void DescribeQueue(const std::string& queue, proto::Device* device) {
+  if (const auto v = Number(queue + "/logical_block_size")) device->set_logical_block_bytes(*v);
+  if (const auto v = Number(queue + "/physical_block_size")) device->set_physical_block_bytes(*v);
+  if (const auto v = Number(queue + "/rotational")) device->set_rotational(*v != 0);
+  if (const auto v = Text(queue + "/scheduler")) device->set_scheduler(ChosenScheduler(*v));
+  if (const auto v = Text(queue + "/write_cache")) device->set_write_cache(*v);
+  if (const auto v = Number(queue + "/fua")) device->set_fua(*v != 0);
+  if (const auto v = Number(queue + "/discard_granularity")) {
+    device->set_discard_granularity_bytes(*v);
+  }
+  if (const auto v = Number(queue + "/discard_max_bytes")) device->set_discard_max_bytes(*v);
+  if (const auto v = Number(queue + "/write_zeroes_max_bytes")) {
+    device->set_write_zeroes_max_bytes(*v);
+  }
+  if (const auto v = Number(queue + "/nr_requests")) device->set_nr_requests(*v);
+  if (const auto v = Number(queue + "/read_ahead_kb")) device->set_read_ahead_kb(*v);
+  if (const auto v = Number(queue + "/nomerges")) device->set_nomerges(*v);
+  if (const auto v = Number(queue + "/max_sectors_kb")) device->set_max_sectors_kb(*v);
+  if (const auto v = Text(queue + "/zoned")) device->set_zoned(*v);
+}
+
+}  // namespace
+
+Result<proto::Device> DescribeDisk(const std::string& folder) {
+  const std::optional<std::string> number = Text(folder + "/dev");
+  const size_t colon = number ? number->find(':') : std::string::npos;
+  uint32_t major = 0;
+  uint32_t minor = 0;
+  if (colon == std::string::npos || !Parse(std::string_view(*number).substr(0, colon), &major) ||
+      !Parse(std::string_view(*number).substr(colon + 1), &minor)) {
+    return Status(StatusCode::kNotFound, folder + "/dev: no device number");
+  }
+  proto::Device device;
+  device.set_name(fs::path(folder).filename().string());
+  device.set_major(major);
+  device.set_minor(minor);
+  if (const auto v = Number(folder + "/size")) device.set_size_bytes(*v * kSectorBytes);
+  // SCSI and NVMe call it model, MMC name.
+  for (const char* attribute : {"/device/model", "/device/name"}) {
+    if (const auto v = Text(folder + attribute); v && device.model().empty()) device.set_model(*v);
+  }
+  // NVMe, SCSI, MMC.
+  for (const char* attribute : {"/device/firmware_rev", "/device/rev", "/device/fwrev"}) {
+    if (const auto v = Text(folder + attribute); v && device.firmware().empty()) {
+      device.set_firmware(*v);
+    }
+  }
+  device.set_transport(TransportOf(folder, device.name()));
+  DescribeQueue(folder + "/queue", &device);
+  if (const uint32_t queues = CountEntries(folder + "/mq"); queues > 0) {
+    device.set_hardware_queues(queues);
+  }
+  return device;
+}
+
+}  // namespace blktape
