@@ -1,0 +1,83 @@
+#include "replay/system_view.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace blktape {
+namespace {
+
+constexpr char kClassBlock[] = "/sys/class/block/";
+
+class Machine : public SystemView {
+ public:
+  Result<std::string> Read(const std::string& path) const override { return ReadAttribute(path); }
+
+  std::vector<std::string> List(const std::string& folder) const override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+         it.increment(error)) {
+      names.push_back(it->path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  std::optional<FileIdentity> Identify(const std::string& path) const override {
+    struct stat info{};
+    if (stat(path.c_str(), &info) != 0) return std::nullopt;
+    FileIdentity identity{.device = info.st_dev, .inode = info.st_ino};
+    identity.regular = S_ISREG(info.st_mode);
+    if (S_ISBLK(info.st_mode)) {
+      identity.block = DeviceNumber{major(info.st_rdev), minor(info.st_rdev)};
+    }
+    return identity;
+  }
+};
+
+}  // namespace
+
+bool FileIdentity::SameAs(const FileIdentity& other) const {
+  if (block || other.block) return block == other.block;
+  return device == other.device && inode == other.inode;
+}
+
+const SystemView& MachineView() {
+  static const Machine machine;
+  return machine;
+}
+
+std::optional<DeviceNumber> ParseDeviceNumber(const std::string& text) {
+  DeviceNumber number;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, number.major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ':') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, number.minor);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> KernelName(const SystemView& system, DeviceNumber number) {
+  for (const std::string& name : system.List("/sys/class/block")) {
+    const Result<std::string> dev = system.Read(kClassBlock + name + "/dev");
+    if (dev.ok() && ParseDeviceNumber(*dev) == number) return name;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DiskOfPartition(const SystemView& system, const std::string& name) {
+  if (!system.Read(kClassBlock + name + "/partition").ok()) return std::nullopt;
+  for (const std::string& disk : system.List("/sys/class/block")) {
+    if (system.Read(kClassBlock + disk + "/" + name + "/partition").ok()) return disk;
+  }
+  return std::nullopt;
+}
+
+}  // namespace blktape

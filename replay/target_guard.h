@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "replay/system_view.h"
+
+namespace blktape {
+
+// Refuses, with kFailedPrecondition, to let anything be written to what somebody uses; no flag
+// overrides it. A block device is in use if it, one of its partitions, the disk it is a partition
+// of, or anything stacked on those (LVM, RAID, crypt, bcache, multipath, loop devices) is mounted,
+// is swap, or is held at all. A regular file is in use if it backs a loop device or is a swap file.
+// Neither may be one of `keep_paths` (the trace, the result), nor lie under them as a loop device
+// does. Also refuses where /proc or /sys do not tell: what cannot be known to be free is not free.
+//
+// Messages name `path`, the reason, and in a "try:" line the way out. What only the kernel knows (a
+// mount in another namespace, a claim by ZFS) is left to O_EXCL.
+Status CheckNotInUse(const SystemView& system, const std::string& path,
+                     const FileIdentity& identity, const std::vector<std::string>& keep_paths);
+
+}  // namespace blktape

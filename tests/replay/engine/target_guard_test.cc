@@ -1,0 +1,245 @@
+#include "replay/target_guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace blktape {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A machine of files and device nodes in memory.
+class FakeSystem : public SystemView {
+ public:
+  FakeSystem() { files_["/proc/self/mountinfo"] = ""; }
+
+  Result<std::string> Read(const std::string& path) const override {
+    const auto found = files_.find(path);
+    if (found == files_.end()) return Status(StatusCode::kNotFound, path + ": absent");
+    return found->second;
+  }
+  std::vector<std::string> List(const std::string& folder) const override {
+    std::set<std::string> names;
+    const std::string prefix = folder + "/";
+    for (auto it = files_.lower_bound(prefix); it != files_.end(); ++it) {
+      if (!it->first.starts_with(prefix)) break;
+      const std::string rest = it->first.substr(prefix.size());
+      names.insert(rest.substr(0, rest.find('/')));
+    }
+    return {names.begin(), names.end()};
+  }
+  std::optional<FileIdentity> Identify(const std::string& path) const override {
+    const auto found = identities_.find(path);
+    if (found == identities_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  void Disk(const std::string& name, uint32_t major, uint32_t minor) {
+    files_["/sys/class/block/" + name + "/dev"] =
+        std::to_string(major) + ":" + std::to_string(minor);
+    identities_["/dev/" + name] = {.inode = 1000 + minor, .block = DeviceNumber{major, minor}};
+  }
+  void Partition(const std::string& disk, const std::string& name, uint32_t major, uint32_t minor) {
+    Disk(name, major, minor);
+    files_["/sys/class/block/" + name + "/partition"] = "1";
+    files_["/sys/class/block/" + disk + "/" + name + "/partition"] = "1";
+  }
+  void Holder(const std::string& below, const std::string& above) {
+    files_["/sys/class/block/" + below + "/holders/" + above] = "";
+  }
+  void Loop(const std::string& name, uint32_t minor, const std::string& backing) {
+    Disk(name, 7, minor);
+    files_["/sys/class/block/" + name + "/loop/backing_file"] = backing;
+  }
+  void File(const std::string& path, uint64_t inode) {
+    identities_[path] = {.device = 77, .inode = inode, .regular = true};
+  }
+  void Mount(const std::string& number, const std::string& point, const std::string& type,
+             const std::string& source) {
+    files_["/proc/self/mountinfo"] += "36 35 " + number + " / " + point +
+                                      " rw,noatime shared:1 - " + type + " " + source + " rw\n";
+  }
+  void Swap(const std::string& path) {
+    files_["/proc/swaps"] = "Filename Type Size Used Priority\n" + path + " partition 1 0 -2\n";
+  }
+  void Put(const std::string& path, const std::string& text) { files_[path] = text; }
+  void Remove(const std::string& path) { files_.erase(path); }
+
+  Status Check(const std::string& path, const std::vector<std::string>& keep_paths = {}) const {
+    return CheckNotInUse(*this, path, identities_.at(path), keep_paths);
+  }
+
+ private:
+  std::map<std::string, std::string> files_;
+  std::map<std::string, FileIdentity> identities_;
+};
+
+class TargetGuardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    system_.Disk("sda", 8, 0);
+    system_.Partition("sda", "sda1", 8, 1);
+    system_.Partition("sda", "sda2", 8, 2);
+    system_.Disk("sdb", 8, 16);
+    system_.Mount("0:22", "/proc", "proc", "proc");
+  }
+  void ExpectRefused(const std::string& path, const std::string& reason,
+                     const std::vector<std::string>& keep_paths = {}) {
+    const Status status = system_.Check(path, keep_paths);
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr(reason));
+    EXPECT_THAT(status.message(), HasSubstr("\n  try:  "));
+  }
+  FakeSystem system_;
+};
+
+TEST_F(TargetGuardTest, ADiskNobodyUsesIsFree) {
+  system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
+  EXPECT_TRUE(system_.Check("/dev/sda").ok());
+  EXPECT_TRUE(system_.Check("/dev/sda1").ok());
+}
+
+TEST_F(TargetGuardTest, AMountedDiskIsRefusedWithTheReasonAndTheWayOut) {
+  system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
+  EXPECT_EQ(system_.Check("/dev/sdb").message(),
+            "/dev/sdb is mounted on /data; replaying writes would destroy it\n"
+            "  try:  --skip-writes, or a scratch device with --overwrite");
+}
+
+TEST_F(TargetGuardTest, AnyNodeOfAMountedDiskIsRefused) {
+  system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
+  const FileIdentity by_id{.inode = 5, .block = DeviceNumber{8, 16}};
+  const Status status = CheckNotInUse(system_, "/dev/disk/by-id/ata-X", by_id, {});
+  EXPECT_THAT(status.message(), StartsWith("/dev/disk/by-id/ata-X is mounted on /data"));
+}
+
+TEST_F(TargetGuardTest, ADiskWithAMountedPartitionIsRefused) {
+  system_.Mount("8:2", "/home", "ext4", "/dev/sda2");
+  ExpectRefused("/dev/sda", "/dev/sda: its partition sda2 is mounted on /home");
+  EXPECT_TRUE(system_.Check("/dev/sda1").ok());
+}
+
+TEST_F(TargetGuardTest, APartitionOfAMountedDiskIsRefused) {
+  system_.Mount("8:0", "/odd", "ext4", "/dev/sda");
+  ExpectRefused("/dev/sda1", "/dev/sda1: its disk sda is mounted on /odd");
+}
+
+TEST_F(TargetGuardTest, ABlankInAMountPointIsShownAsABlank) {
+  system_.Mount("8:16", "/media/My\\040Disk", "vfat", "/dev/sdb");
+  ExpectRefused("/dev/sdb", "mounted on /media/My Disk;");
+}
+
+TEST_F(TargetGuardTest, AMountThatOnlyTheFirstProcessSeesCounts) {
+  system_.Put("/proc/1/mountinfo", "36 35 8:16 / /data rw - ext4 /dev/sdb rw\n");
+  ExpectRefused("/dev/sdb", "mounted on /data");
+}
+
+TEST_F(TargetGuardTest, ABtrfsHasANumberOfItsOwnAndIsFoundByItsSource) {
+  system_.Mount("0:45", "/pool", "btrfs", "/dev/sdb");
+  ExpectRefused("/dev/sdb", "/dev/sdb is mounted on /pool");
+}
+
+TEST_F(TargetGuardTest, TheSecondDiskOfABtrfsIsRefusedThoughMountinfoNamesOnlyTheFirst) {
+  system_.Mount("0:45", "/pool", "btrfs", "/dev/sdb");
+  system_.Put("/sys/fs/btrfs/1234-ab/devices/sda1", "");
+  ExpectRefused("/dev/sda", "its partition sda1 is part of the mounted btrfs 1234-ab");
+}
+
+TEST_F(TargetGuardTest, SwapIsRefused) {
+  system_.Swap("/dev/sda2");
+  ExpectRefused("/dev/sda2", "/dev/sda2 is swap");
+  ExpectRefused("/dev/sda", "/dev/sda: its partition sda2 is swap");
+  EXPECT_THAT(system_.Check("/dev/sda").message(), HasSubstr("swapoff /dev/sda2"));
+}
+
+TEST_F(TargetGuardTest, AnLvmMemberIsRefusedThoughNothingIsMounted) {
+  system_.Disk("dm-0", 254, 0);
+  system_.Put("/sys/class/block/dm-0/dm/name", "vg-home");
+  system_.Put("/sys/class/block/dm-0/dm/uuid", "LVM-a1b2");
+  system_.Holder("sda1", "dm-0");
+  ExpectRefused("/dev/sda", "/dev/sda is held by dm-0 (vg-home), an LVM volume");
+  ExpectRefused("/dev/sda1", "held by dm-0 (vg-home)");
+  EXPECT_TRUE(system_.Check("/dev/sda2").ok());
+  EXPECT_TRUE(system_.Check("/dev/dm-0").ok());  // the volume itself is a target like any other
+}
+
+TEST_F(TargetGuardTest, AMountHighUpInTheStackIsFound) {
+  // sda1 -> md0 -> dm-0 (crypt) -> dm-1 (LVM), mounted.
+  system_.Disk("md0", 9, 0);
+  system_.Put("/sys/class/block/md0/md/level", "raid1");
+  system_.Disk("dm-0", 254, 0);
+  system_.Put("/sys/class/block/dm-0/dm/name", "secret");
+  system_.Disk("dm-1", 254, 1);
+  system_.Put("/sys/class/block/dm-1/dm/name", "vg-home");
+  system_.Holder("sda1", "md0");
+  system_.Holder("md0", "dm-0");
+  system_.Holder("dm-0", "dm-1");
+  ExpectRefused("/dev/sda", "/dev/sda is held by md0, an array (raid1)");
+  system_.Mount("254:1", "/home", "ext4", "/dev/mapper/vg-home");
+  ExpectRefused("/dev/sda", "/dev/sda: dm-1 (vg-home) on it is mounted on /home");
+}
+
+TEST_F(TargetGuardTest, APartitionOfAnArrayThatIsMountedIsFound) {
+  system_.Disk("md0", 9, 0);
+  system_.Partition("md0", "md0p1", 259, 0);
+  system_.Holder("sdb", "md0");
+  system_.Mount("259:0", "/srv", "xfs", "/dev/md0p1");
+  ExpectRefused("/dev/sdb", "md0p1 is mounted on /srv");
+}
+
+TEST_F(TargetGuardTest, ADiskUnderALoopDeviceIsRefused) {
+  system_.Loop("loop0", 0, "/dev/sdb");
+  ExpectRefused("/dev/sdb", "held by loop0, a loop device");
+  EXPECT_THAT(system_.Check("/dev/sdb").message(), HasSubstr("losetup -d /dev/loop0"));
+}
+
+TEST_F(TargetGuardTest, AFileUnderALoopDeviceIsRefused) {
+  system_.File("/srv/disk.img", 9);
+  system_.Loop("loop3", 3, "/srv/disk.img");
+  ExpectRefused("/srv/disk.img", "/srv/disk.img backs /dev/loop3");
+}
+
+TEST_F(TargetGuardTest, ALoopDeviceWhoseFileIsSharedByAnotherIsRefused) {
+  system_.File("/srv/disk.img", 9);
+  system_.Loop("loop3", 3, "/srv/disk.img");
+  EXPECT_TRUE(system_.Check("/dev/loop3").ok());
+  system_.Loop("loop4", 4, "/srv/disk.img");
+  ExpectRefused("/dev/loop3", "/dev/loop3: its backing file backs /dev/loop4");
+}
+
+TEST_F(TargetGuardTest, ASwapFileIsRefused) {
+  system_.File("/swap file", 11);
+  system_.Swap("/swap\\040file");
+  ExpectRefused("/swap file", "/swap file is swap");
+}
+
+TEST_F(TargetGuardTest, TheTraceItselfIsNoTarget) {
+  system_.File("monday.tape", 12);
+  system_.File("./monday.tape", 12);
+  ExpectRefused("./monday.tape", "./monday.tape is monday.tape itself", {"monday.tape"});
+  system_.Loop("loop3", 3, "monday.tape");
+  ExpectRefused("/dev/loop3", "its backing file is monday.tape itself", {"monday.tape"});
+}
+
+TEST_F(TargetGuardTest, WhatCannotBeKnownToBeFreeIsNotFree) {
+  system_.Remove("/proc/self/mountinfo");
+  ExpectRefused("/dev/sdb", "cannot tell whether it is mounted");
+}
+
+TEST_F(TargetGuardTest, ADeviceThatSysfsDoesNotShowIsRefused) {
+  system_.Remove("/sys/class/block/sdb/dev");
+  ExpectRefused("/dev/sdb", "/sys does not show it");
+}
+
+TEST_F(TargetGuardTest, LinesThatAreNotAsDocumentedArePassedOver) {
+  system_.Put("/proc/self/mountinfo", "\n36 35\nx y z\n36 35 8:16 / /data rw -\n- - - -\n");
+  EXPECT_TRUE(system_.Check("/dev/sdb").ok());
+}
+
+}  // namespace
+}  // namespace blktape
