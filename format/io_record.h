@@ -39,6 +39,9 @@ inline constexpr uint32_t kFlagDerived = 1u << 5;
 inline constexpr uint32_t kFlagAtomic = 1u << 6;
 // Result of a replay: the operation was mapped to another one by --unsupported=emulate.
 inline constexpr uint32_t kFlagEmulated = 1u << 7;
+// Result of a replay: when it was due, no slot was free or a conflicting I/O was out, so its
+// lateness is the drive's backlog, not the host's doing.
+inline constexpr uint32_t kFlagBacklog = 1u << 8;
 
 // One I/O, at request level: what the drive saw. Times are on the trace's monotonic clock, in ns.
 // In the result of a replay queue_ns is when the I/O was due and issue_ns when it was submitted.

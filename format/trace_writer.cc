@@ -136,11 +136,28 @@ class TraceWriterImpl : public TraceWriter {
     if (record.op == Op::kRead) read_bytes_ += record.bytes;
     if (record.op == Op::kWrite || record.op == Op::kZoneAppend) write_bytes_ += record.bytes;
     if (record.op == Op::kDiscard) discard_bytes_ += record.bytes;
+    if (record.complete_ns) ++completed_;
+    CountExtent(record);
     if (const std::optional<int64_t> arrival_ns = record.arrival_ns()) {
       if (!frame_first_ns_) frame_first_ns_ = arrival_ns;
       first_ns_ = std::min(first_ns_.value_or(*arrival_ns), *arrival_ns);
       last_ns_ = std::max(last_ns_.value_or(*arrival_ns), *arrival_ns);
     }
+  }
+
+  void CountExtent(const IoRecord& record) {
+    if (record.device >= extents_.size()) extents_.resize(record.device + 1);
+    Extent& extent = extents_[record.device];
+    ++extent.records;
+    if (!record.lba || record.bytes == 0) return;
+    // An address no device has must not wrap round to one that it has.
+    constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+    const bool absurd = record.lba->sectors > kLast / kSectorBytes;
+    const uint64_t begin_bytes = absurd ? kLast : record.lba->bytes();
+    extent.begin_bytes = std::min(extent.begin_bytes, begin_bytes);
+    extent.end_bytes =
+        std::max(extent.end_bytes, begin_bytes + std::min(record.bytes, kLast - begin_bytes));
+    extent.address_bits |= begin_bytes | record.bytes;
   }
 
   // Messages keep their place between the records: those before go into a batch first.
@@ -246,6 +263,18 @@ class TraceWriterImpl : public TraceWriter {
     summary->set_read_bytes(read_bytes_);
     summary->set_write_bytes(write_bytes_);
     summary->set_discard_bytes(discard_bytes_);
+    summary->set_completed(completed_);
+    summary->clear_extents();
+    for (uint32_t device = 0; device < extents_.size(); ++device) {
+      const Extent& extent = extents_[device];
+      if (extent.records == 0) continue;
+      proto::DeviceExtent* const stored = summary->add_extents();
+      stored->set_device(device);
+      stored->set_records(extent.records);
+      stored->set_begin_bytes(extent.end_bytes == 0 ? 0 : extent.begin_bytes);
+      stored->set_end_bytes(extent.end_bytes);
+      stored->set_address_bits(extent.address_bits);
+    }
     index_.Store(summary);
     summary->clear_process_names();
     for (const std::string& name : processes_.names()) summary->add_process_names(name);
@@ -280,6 +309,15 @@ class TraceWriterImpl : public TraceWriter {
   uint64_t read_bytes_ = 0;
   uint64_t write_bytes_ = 0;
   uint64_t discard_bytes_ = 0;
+  uint64_t completed_ = 0;
+  // As proto::DeviceExtent.
+  struct Extent {
+    uint64_t records = 0;
+    uint64_t begin_bytes = std::numeric_limits<uint64_t>::max();
+    uint64_t end_bytes = 0;
+    uint64_t address_bits = 0;
+  };
+  std::vector<Extent> extents_;  // by device
   std::optional<int64_t> first_ns_;
   std::optional<int64_t> last_ns_;
   LossTally losses_;

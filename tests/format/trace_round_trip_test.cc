@@ -74,6 +74,27 @@ struct Order : TraceObserver {
   void OnQueuedSizes(const proto::QueuedSizes&) override { told += 'Q'; }
 };
 
+TEST(TraceRoundTripTest, TheSummaryTellsWhatTheRecordsTouchOfEachDevice) {
+  IoRecord write = Write4k(30, 16);  // bytes 8192 to 12288
+  write.device = 1;
+  IoRecord read = Write4k(40, 9);  // bytes 4608 to 8704
+  read.device = 1;
+  read.complete_ns.reset();
+  IoRecord absurd = Write4k(50, UINT64_MAX / 512 + 1);
+  absurd.device = 2;
+  const ReadBack back = ReadAll(TraceOf({write, read, absurd}, 10, 3));
+  ASSERT_TRUE(back.summary.has_value());
+  EXPECT_EQ(back.summary->completed(), 2);
+  ASSERT_EQ(back.summary->extents_size(), 2) << "none for a device without records";
+  const proto::DeviceExtent& one = back.summary->extents(0);
+  EXPECT_EQ(one.device(), 1);
+  EXPECT_EQ(one.records(), 2);
+  EXPECT_EQ(one.begin_bytes(), 4608);
+  EXPECT_EQ(one.end_bytes(), 12288);
+  EXPECT_EQ(one.address_bits(), 8192 | 4608 | 4096) << "a multiple of 512, not of 1024";
+  EXPECT_EQ(back.summary->extents(1).end_bytes(), UINT64_MAX) << "does not wrap round";
+}
+
 TEST(TraceRoundTripTest, LossesAnchorsAndMarksKeepTheirPlaceBetweenTheRecords) {
   MemorySink sink;
   auto writer = TraceWriter::ToSink(&sink, TestHeader());
