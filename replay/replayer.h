@@ -3,12 +3,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "format/trace.pb.h"
+#include "replay/generator.h"
 
 namespace blktape {
 
@@ -22,8 +24,11 @@ enum class TimingRule {
 // What to replay and how. Field by field what `blktape replay --help` says.
 struct ReplayOptions {
   std::string trace_path;
+  // Instead of a trace: records made on the way. trace_path is then empty.
+  std::optional<WorkloadSpec> workload;
   // Device of the trace ("nvme0n1", or "" for the only one or all on one target) to path of the
-  // target.
+  // target; the path "none" leaves the device's I/Os out. The simulated and the null engine need
+  // none: they get a target as large as the trace wants.
   struct Mapping {
     std::string device;
     std::string target_path;
@@ -34,17 +39,39 @@ struct ReplayOptions {
   std::optional<int64_t> idle_cap_ns;
   uint32_t queue_depth = 0;      // kQueueDepth
   bool keep_think_time = false;  // kMaxOrder and kQueueDepth
-  std::string engine = "auto";   // auto, io_uring, libaio, simulated, null
-  std::string result_path;       // empty: no result trace is kept
+  // The piece of the trace that arrived in [from, to) after its first arrival, `loops` times (0:
+  // until stopped).
+  std::optional<int64_t> from_ns;
+  std::optional<int64_t> to_ns;
+  uint64_t loops = 1;
+  // Nothing is issued later than this after the start; the run is whole nevertheless.
+  std::optional<int64_t> duration_ns;
+  std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
+  std::string result_path;      // empty: no result trace is kept
   bool overwrite = false;
   bool skip_writes = false;
-  std::string unsupported = "fail";  // fail, skip, emulate
+  bool skip_discards = false;
+  bool secure_erase = false;                  // secure erases are done, not refused
+  std::string unsupported = "fail";           // fail, skip, emulate
+  std::string remap = "refuse";               // refuse, offset, scale, wrap
+  std::optional<int64_t> remap_offset_bytes;  // of "offset"
+  bool align = false;                         // widen requests to whole blocks of the target
+  std::string on_error = "stop";              // stop, continue
+  uint32_t compressible_percent = 0;
+  uint32_t dedupe_percent = 0;
+  bool repeat_payload = false;  // one repeated byte
+  bool verify = false;          // writes carry stamps; reads and a final sweep check them
+  bool order_overlaps = true;   // conflicting I/Os are never in flight together
+  uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
+  uint64_t buffer_bytes = 32 << 20;  // memory for requests in flight and prepared
+  int64_t spin_ns = 200'000;         // poll for so long before each due time
+  bool realtime = true;              // SCHED_FIFO, locked memory, pinning where allowed
   std::string state = "as-is";       // copied into the result
   uint32_t cycle = 0;                // likewise
 };
 
 struct ReplayProgress {
-  double fraction = 0;
+  double fraction = 0;  // 0 where the length is not known
   int64_t elapsed_ns = 0;
   uint64_t issued = 0;
   uint64_t completed = 0;
@@ -55,10 +82,34 @@ struct ReplayProgress {
 };
 
 // Replays. Blocks until done; `stop` set to true drains and leaves a valid partial result
-// (outcome.stopped_early). `progress` is called about twice a second on a thread of its own, may be
-// empty. The result trace holds one record per issued I/O in the order of the plan, with `ordinal`
-// = its index among the trace's records.
+// (outcome.stopped_early). `progress` is called about twice a second on the calling thread, which
+// issues nothing itself; may be empty. The result trace holds one record per issued I/O in the
+// order of the plan, with `ordinal` = its index among the trace's records. With the simulated
+// engine time is virtual: deterministic, and over as soon as it is computed.
 Result<proto::ReplayOutcome> RunReplay(const ReplayOptions& options, const std::atomic<bool>& stop,
                                        const std::function<void(const ReplayProgress&)>& progress);
+
+// What RunReplay would do, found out without issuing anything.
+struct ReplayPreview {
+  std::string rule;
+  std::vector<proto::Device> targets;
+  uint64_t planned = 0;
+  uint64_t planned_bytes = 0;
+  std::map<std::string, uint64_t> planned_by_op;
+  std::map<std::string, uint64_t> skipped;
+  std::map<std::string, uint64_t> emulated;
+  uint64_t remapped = 0;
+  uint64_t widened = 0;
+  int64_t duration_ns = 0;  // of a timed replay
+  int64_t idle_cut_ns = 0;
+};
+
+// Opens the targets (which may refuse) and checks the footprint; with `whole`, also plans every
+// record. Without it counts and durations stay 0.
+Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
+                                    const std::atomic<bool>& stop);
+
+// The end in bytes of what the trace touches: how large a target must be.
+Result<uint64_t> FootprintEndBytes(const ReplayOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace blktape

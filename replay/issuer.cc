@@ -1,0 +1,343 @@
+#include "replay/issuer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+// How often a waiting thread looks whether it shall stop.
+constexpr int64_t kStopPollNs = 100 * kNanosPerMilli;
+// How long it waits for completions before it looks again whether the feed has something.
+constexpr int64_t kFeedPollNs = 20 * kNanosPerMicro;
+constexpr int64_t kForever = INT64_MAX;
+// A thread that slept less than a twentieth of this long never sleeps.
+constexpr int64_t kSleepWindowNs = 100 * kNanosPerMilli;
+
+}  // namespace
+
+Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
+               IssueCounters* counters, const StopFlags& stop, const IssuerOptions& options)
+    : engine_(engine),
+      clock_(clock),
+      feed_(feed),
+      sink_(sink),
+      counters_(counters),
+      stop_(stop),
+      options_(options),
+      slots_(options.depth),
+      completions_(std::min<uint32_t>(options.depth, 256)),
+      guard_(options.depth) {
+  BLKTAPE_CHECK(options.depth >= 1 && options.depth <= engine->depth() && options.batch >= 1);
+  free_slots_.reserve(options.depth);
+  for (uint32_t slot = options.depth; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  parked_.reserve(options.depth);
+  batch_.reserve(options.depth);
+  batch_slots_.reserve(options.depth);
+  if (options.rule == TimingRule::kMaxOrder) gates_.resize(kMaxGateSlots);
+  if (options.rule == TimingRule::kQueueDepth) freed_ns_.resize(options.depth);
+}
+
+void Issuer::StopEarly(const std::string& reason) {
+  if (stopping_) return;
+  stopping_ = true;
+  totals_.stopped_early = true;
+  totals_.stop_reason = reason;
+}
+
+void Issuer::Complete(const EngineCompletion& completion) {
+  const uint32_t slot = static_cast<uint32_t>(completion.tag);
+  IssuedIo& io = slots_[slot].io;
+  io.complete_ns = completion.complete_ns;
+  io.bytes_done = completion.bytes_done;
+  io.error = completion.error;
+  io.punted = completion.punted;
+  guard_.Remove(slot);
+  free_slots_.push_back(slot);
+  if (options_.rule == TimingRule::kQueueDepth) {
+    freed_ns_[(freed_head_ + freed_count_++) % freed_ns_.size()] = io.complete_ns;
+  }
+  if (io.io.gate_slot != kNoGateSlot) {
+    Gate& gate = gates_[io.io.gate_slot];
+    gate.complete_ns = io.complete_ns;
+    if (gate.state == GateState::kRequired) {
+      --required_out_;
+      gate_open_ns_ = std::max(gate_open_ns_, io.complete_ns);
+    }
+    gate.state = GateState::kDone;
+  }
+  totals_.last_complete_ns = std::max(totals_.last_complete_ns, io.complete_ns);
+  parked_ready_ = true;
+  counters_->completed.store(counters_->completed.load(std::memory_order_relaxed) + 1,
+                             std::memory_order_relaxed);
+  counters_->bytes.store(counters_->bytes.load(std::memory_order_relaxed) + io.bytes_done,
+                         std::memory_order_relaxed);
+  if (io.error != 0) {
+    counters_->errors.store(counters_->errors.load(std::memory_order_relaxed) + 1,
+                            std::memory_order_relaxed);
+    if (options_.stop_on_error) {
+      StopEarly(std::string(OpName(io.io.op)) + " of " + std::to_string(io.io.bytes) +
+                " bytes at byte " + std::to_string(io.io.offset_bytes) +
+                " failed: " + std::strerror(static_cast<int>(io.error)));
+    }
+  }
+  sink_->Done(io);
+}
+
+Status Issuer::Reap(int64_t deadline_ns) {
+  ASSIGN_OR_RETURN(const size_t count, engine_->Reap(completions_, deadline_ns));
+  for (size_t i = 0; i < count; ++i) Complete(completions_[i]);
+  if (count > 0) turn_worked_ = true;
+  return OkStatus();
+}
+
+void Issuer::Require(const PlannedIo& io) {
+  for (int i = 0; i < io.required_count; ++i) {
+    Gate& gate = gates_[io.required[i]];
+    if (gate.state == GateState::kDone) {
+      gate_open_ns_ = std::max(gate_open_ns_, gate.complete_ns);
+    } else {
+      gate.state = GateState::kRequired;
+      ++required_out_;
+    }
+  }
+}
+
+Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
+  switch (options_.rule) {
+    case TimingRule::kTimed:
+      return {.open = true, .due_ns = start_ns_ + io.offset_ns};
+    case TimingRule::kMaxOrder:
+      if (required_out_ > 0) return {};
+      return {.open = true, .due_ns = gate_open_ns_ + io.offset_ns};
+    case TimingRule::kQueueDepth:
+      if (io.wait_idle) {
+        if (free_slots_.size() < options_.depth) return {};
+        return {.open = true,
+                .due_ns = std::max(start_ns_, totals_.last_complete_ns) + io.offset_ns};
+      }
+      if (freed_count_ == 0) return {};
+      return {.open = true, .due_ns = freed_ns_[freed_head_]};
+  }
+  return {};
+}
+
+void Issuer::Enqueue(uint32_t slot) {
+  const PlannedIo& io = slots_[slot].io.io;
+  batch_.push_back({.tag = slot,
+                    .target = io.target,
+                    .op = io.op,
+                    .flags = io.flags,
+                    .offset_bytes = io.offset_bytes,
+                    .bytes = io.bytes,
+                    .buffer = io.buffer});
+  batch_slots_.push_back(slot);
+}
+
+void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  if (options_.rule == TimingRule::kQueueDepth) {
+    freed_head_ = (freed_head_ + 1) % freed_ns_.size();
+    --freed_count_;
+  }
+  slots_[slot].io = IssuedIo{.io = io, .due_ns = due_ns, .free_slot = due_ns > blocked_ns_};
+  if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
+  const bool conflicts = options_.order_overlaps &&
+                         guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
+  if (options_.order_overlaps) {
+    guard_.Add(slot, io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
+  }
+  if (conflicts) {
+    ++totals_.overlaps_ordered;
+    slots_[slot].io.free_slot = false;
+    parked_.push_back(slot);
+    return;
+  }
+  Enqueue(slot);
+}
+
+// What waited for a conflicting I/O and need not any more.
+void Issuer::TakeParked() {
+  size_t kept = 0;
+  parked_ready_ = false;
+  for (const uint32_t slot : parked_) {
+    const PlannedIo& io = slots_[slot].io.io;
+    if (guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence)) {
+      parked_[kept++] = slot;
+    } else if (batch_.size() >= options_.batch) {
+      parked_[kept++] = slot;
+      parked_ready_ = true;
+    } else {
+      Enqueue(slot);
+    }
+  }
+  parked_.resize(kept);
+}
+
+void Issuer::TakeNew(int64_t now_ns) {
+  next_due_ns_.reset();
+  starving_ = false;
+  while (batch_.size() < options_.batch) {
+    PlannedIo* io = nullptr;
+    const PlanFeed::State state = feed_->Peek(&io);
+    if (state == PlanFeed::State::kEnd) {
+      ended_ = true;
+      return;
+    }
+    if (state == PlanFeed::State::kNotYet) {
+      starving_ = true;
+      if (feed_->WantsMemory()) blocked_ns_ = now_ns;
+      return;
+    }
+    if (!required_seen_) {
+      Require(*io);
+      required_seen_ = true;
+    }
+    if (io->kind == PlannedIo::Kind::kGates) {
+      feed_->Pop();
+      required_seen_ = false;
+      continue;
+    }
+    const Gated gated = GateOf(*io);
+    if (!gated.open) return;
+    if (options_.duration_ns &&
+        std::max(gated.due_ns, now_ns) > start_ns_ + *options_.duration_ns) {
+      ended_ = true;
+      return;
+    }
+    if (gated.due_ns > now_ns) {
+      next_due_ns_ = gated.due_ns;
+      return;
+    }
+    if (free_slots_.empty()) {
+      blocked_ns_ = now_ns;
+      return;
+    }
+    Take(*io, gated.due_ns);
+    feed_->Pop();
+    required_seen_ = false;
+  }
+}
+
+Status Issuer::SubmitBatch() {
+  size_t done = 0;
+  while (done < batch_.size()) {
+    const int64_t now_ns = clock_->NowNs();
+    for (size_t i = done; i < batch_.size(); ++i) slots_[batch_slots_[i]].io.issue_ns = now_ns;
+    ASSIGN_OR_RETURN(const size_t taken,
+                     engine_->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
+    int64_t lateness_max_ns = 0;
+    for (size_t i = done; i < done + taken; ++i) {
+      const IssuedIo& io = slots_[batch_slots_[i]].io;
+      lateness_max_ns = std::max(lateness_max_ns, io.issue_ns - io.due_ns);
+      counters_->offset_ns.store(io.io.offset_ns, std::memory_order_relaxed);
+    }
+    counters_->issued.store(counters_->issued.load(std::memory_order_relaxed) + taken,
+                            std::memory_order_relaxed);
+    if (lateness_max_ns > counters_->lateness_max_ns.load(std::memory_order_relaxed)) {
+      counters_->lateness_max_ns.store(lateness_max_ns, std::memory_order_relaxed);
+    }
+    done += taken;
+    if (done < batch_.size()) {
+      // The engine is full though slots are not: it waits for completions of its own accord.
+      BLKTAPE_CHECK(engine_->in_flight() > 0);
+      RETURN_IF_ERROR(Reap(kForever));
+    }
+  }
+  batch_.clear();
+  batch_slots_.clear();
+  turn_worked_ = true;
+  return OkStatus();
+}
+
+// Nothing could be issued: sleeps or polls until that may have changed.
+Status Issuer::Wait(int64_t now_ns) {
+  int64_t until_ns = options_.spin_ns == 0 ? kForever : now_ns + kStopPollNs;
+  if (starving_ && !stopping_) until_ns = now_ns + kFeedPollNs;
+  if (next_due_ns_ && !stopping_) until_ns = std::min(until_ns, *next_due_ns_ - options_.spin_ns);
+  if (until_ns <= now_ns) return OkStatus();  // polls: the caller's loop comes round at once
+  if (engine_->in_flight() > 0) {
+    RETURN_IF_ERROR(Reap(until_ns));
+    // What woke it was not work: the wait was idle time.
+    const int64_t woken_ns = clock_->NowNs();
+    slept_ns_ += woken_ns - now_ns;
+    window_idle_ns_ += woken_ns - now_ns;
+    turn_ns_ = woken_ns;
+    return OkStatus();
+  }
+  BLKTAPE_CHECK(until_ns != kForever);
+  clock_->SleepUntilNs(until_ns);
+  slept_ns_ += until_ns - now_ns;
+  return OkStatus();
+}
+
+// Every tenth of a second: whether the thread ever slept in it.
+void Issuer::CountSleep(int64_t now_ns) {
+  const int64_t length_ns = now_ns - sleep_window_start_ns_;
+  if (!options_.on_saturation || length_ns < kSleepWindowNs) return;
+  const bool saturated = slept_ns_ < length_ns / 20;
+  if (saturated != saturated_) options_.on_saturation(saturated);
+  saturated_ = saturated;
+  sleep_window_start_ns_ = now_ns;
+  slept_ns_ = 0;
+}
+
+// Books the turn that just ended as work or as waiting, second by second.
+void Issuer::CountTime(int64_t now_ns) {
+  if (!turn_worked_) window_idle_ns_ += now_ns - turn_ns_;
+  turn_ns_ = now_ns;
+  turn_worked_ = false;
+  const int64_t length_ns = now_ns - window_start_ns_;
+  if (length_ns < kNanosPerSecond) return;
+  const double share = 1.0 - static_cast<double>(window_idle_ns_) / static_cast<double>(length_ns);
+  totals_.busy_share_max = window_whole_ ? std::max(totals_.busy_share_max, share) : share;
+  window_whole_ = true;
+  window_start_ns_ = now_ns;
+  window_idle_ns_ = 0;
+}
+
+Status Issuer::Run(int64_t start_ns) {
+  start_ns_ = start_ns;
+  gate_open_ns_ = start_ns;
+  totals_.first_due_ns = start_ns;
+  totals_.last_complete_ns = start_ns;
+  for (freed_count_ = 0; freed_count_ < freed_ns_.size(); ++freed_count_) {
+    freed_ns_[freed_count_] = start_ns;
+  }
+  turn_ns_ = window_start_ns_ = sleep_window_start_ns_ = clock_->NowNs();
+  while (true) {
+    if (engine_->in_flight() > 0) RETURN_IF_ERROR(Reap(INT64_MIN));
+    const int64_t now_ns = clock_->NowNs();
+    CountTime(now_ns);
+    CountSleep(now_ns);
+    if (stop_.by_user->load(std::memory_order_relaxed)) StopEarly("interrupted");
+    if (stop_.by_failure != nullptr && stop_.by_failure->load(std::memory_order_relaxed)) {
+      StopEarly("the result could not be written");
+    }
+    if (!stopping_) {
+      if (parked_ready_) TakeParked();
+      if (!ended_) TakeNew(now_ns);
+    }
+    counters_->in_flight.store(engine_->in_flight(), std::memory_order_relaxed);
+    if (!batch_.empty()) {
+      RETURN_IF_ERROR(SubmitBatch());
+      continue;
+    }
+    if (engine_->in_flight() == 0 && (stopping_ || (ended_ && parked_.empty()))) break;
+    RETURN_IF_ERROR(Wait(now_ns));
+  }
+  const int64_t now_ns = clock_->NowNs();
+  CountTime(now_ns);
+  if (!window_whole_ && now_ns > window_start_ns_) {
+    totals_.busy_share_max =
+        1.0 - static_cast<double>(window_idle_ns_) / static_cast<double>(now_ns - window_start_ns_);
+  }
+  return OkStatus();
+}
+
+}  // namespace blktape

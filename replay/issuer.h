@@ -1,0 +1,186 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "replay/engine.h"
+#include "replay/overlap_guard.h"
+#include "replay/plan.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+
+// An I/O that was issued and completed.
+struct IssuedIo {
+  PlannedIo io;
+  int64_t due_ns = 0;
+  int64_t issue_ns = 0;
+  int64_t complete_ns = 0;
+  uint64_t bytes_done = 0;
+  uint32_t error = 0;
+  bool punted = false;
+  // From its due time on there was a free slot, no conflicting I/O was out and memory was there: if
+  // it was late, that was the host's doing.
+  bool free_slot = false;
+};
+
+// Where the issuer takes its steps from. Called by the issuing thread alone.
+class PlanFeed {
+ public:
+  virtual ~PlanFeed() = default;
+  enum class State { kReady, kNotYet, kEnd };
+  // The next step, kept until Pop(). kNotYet only from a feed that has a thread of its own.
+  virtual State Peek(PlannedIo** io) = 0;
+  virtual void Pop() = 0;
+  // Whether kNotYet is for want of memory that is still in flight.
+  virtual bool WantsMemory() const = 0;
+};
+
+// Takes what was issued, in the order of completion. Called by the issuing thread alone; must not
+// block for long.
+class IssueSink {
+ public:
+  virtual ~IssueSink() = default;
+  virtual void Done(const IssuedIo& io) = 0;
+};
+
+// Live figures, written by the issuing thread, read by any.
+struct IssueCounters {
+  std::atomic<uint64_t> issued = 0;
+  std::atomic<uint64_t> completed = 0;
+  std::atomic<uint64_t> errors = 0;
+  std::atomic<uint64_t> bytes = 0;
+  std::atomic<uint32_t> in_flight = 0;
+  std::atomic<int64_t> lateness_max_ns = 0;  // readers exchange it for 0
+  std::atomic<int64_t> offset_ns = 0;        // kTimed: of the last I/O issued
+};
+
+// Both may be set by other threads at any time.
+struct StopFlags {
+  const std::atomic<bool>* by_user = nullptr;
+  const std::atomic<bool>* by_failure = nullptr;  // the result cannot be kept any more; may be null
+};
+
+struct IssuerOptions {
+  TimingRule rule = TimingRule::kTimed;
+  uint32_t depth = 1;  // at most the engine's
+  // Before a due time the thread sleeps until so long before it, then polls. 0 with a clock that
+  // moves only when slept on.
+  int64_t spin_ns = 200'000;
+  uint32_t batch = 1;  // at most so many a submission
+  // A request that conflicts with an earlier one that is out waits for it, whatever the rule.
+  bool order_overlaps = true;
+  bool stop_on_error = true;
+  // Nothing is issued later than this after the start.
+  std::optional<int64_t> duration_ns = {};
+  // Told when the thread stops or resumes sleeping now and then; may be empty.
+  std::function<void(bool never_sleeps)> on_saturation = {};
+};
+
+// Issues planned I/Os at their time and reaps them promptly: the only thread that touches the
+// engine. Parses nothing, allocates nothing, logs nothing while it runs.
+class Issuer {
+ public:
+  // All pointers must outlive the issuer.
+  Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink, IssueCounters* counters,
+         const StopFlags& stop, const IssuerOptions& options);
+
+  // Runs the plan from `start_ns` on (which may lie in the future) until it ends, a stop flag is
+  // set, or an I/O failed and that stops it; always waits for what is in flight. Fails if the
+  // engine does.
+  Status Run(int64_t start_ns);
+
+  struct Totals {
+    int64_t first_due_ns = 0;
+    int64_t last_complete_ns = 0;
+    bool stopped_early = false;
+    std::string stop_reason;
+    // Of the busiest second (or of the whole run, if that is shorter): the share of time the thread
+    // neither slept nor polled for the next due time.
+    double busy_share_max = 0;
+    uint64_t overlaps_ordered = 0;
+    uint64_t starved = 0;  // times the feed was empty when something was due
+  };
+  const Totals& totals() const { return totals_; }
+
+ private:
+  struct Slot {
+    IssuedIo io;
+    bool waited = false;  // for a conflicting I/O
+  };
+  enum class GateState : uint8_t { kOut, kRequired, kDone };
+  struct Gate {
+    int64_t complete_ns = 0;
+    GateState state = GateState::kDone;
+  };
+  struct Gated {
+    bool open = false;           // else it waits for a completion
+    int64_t due_ns = INT64_MIN;  // once open
+  };
+
+  Status Reap(int64_t deadline_ns);
+  void Complete(const EngineCompletion& completion);
+  void Require(const PlannedIo& io);
+  Gated GateOf(const PlannedIo& io) const;
+  void Take(const PlannedIo& io, int64_t due_ns);
+  void TakeParked();
+  void TakeNew(int64_t now_ns);
+  void Enqueue(uint32_t slot);
+  Status SubmitBatch();
+  Status Wait(int64_t now_ns);
+  void CountTime(int64_t now_ns);
+  void CountSleep(int64_t now_ns);
+  void StopEarly(const std::string& reason);
+
+  Engine* const engine_;
+  Clock* const clock_;
+  PlanFeed* const feed_;
+  IssueSink* const sink_;
+  IssueCounters* const counters_;
+  const StopFlags stop_;
+  const IssuerOptions options_;
+  Totals totals_;
+
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::vector<uint32_t> parked_;  // slots, in plan order: taken, but waiting for a conflicting one
+  std::vector<EngineRequest> batch_;
+  std::vector<uint32_t> batch_slots_;
+  std::vector<EngineCompletion> completions_;
+  OverlapGuard guard_;
+
+  std::vector<Gate> gates_;     // kMaxOrder
+  uint64_t required_out_ = 0;   // named I/Os not complete yet
+  int64_t gate_open_ns_ = 0;    // when the last of the named ones completed
+  bool required_seen_ = false;  // the step at the feed's front was told to Require()
+  // kQueueDepth: when each free slot became free, oldest first (a ring of `depth` entries).
+  std::vector<int64_t> freed_ns_;
+  size_t freed_head_ = 0;
+  size_t freed_count_ = 0;
+
+  int64_t start_ns_ = 0;
+  bool ended_ = false;
+  bool stopping_ = false;
+  bool parked_ready_ = false;           // something completed: some of parked_ may go
+  int64_t blocked_ns_ = INT64_MIN;      // when an I/O last had to wait for the drive
+  std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
+  bool starving_ = false;
+
+  int64_t turn_ns_ = 0;
+  bool turn_worked_ = false;
+  int64_t sleep_window_start_ns_ = 0;
+  int64_t slept_ns_ = 0;
+  bool saturated_ = false;
+  int64_t window_start_ns_ = 0;
+  int64_t window_idle_ns_ = 0;
+  bool window_whole_ = false;  // at least one second was measured
+};
+
+}  // namespace blktape

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "replay/feed.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+
+// What fills the buffers of a replay's writes, as its options ask.
+PayloadFill MakePayloadFill(const ReplayOptions& options);
+
+}  // namespace blktape

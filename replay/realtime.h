@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace blktape {
+
+// Makes the calling thread punctual for as long as the object lives, as far as the machine allows.
+// What is refused is no error: granted() says what was.
+class RealtimeScope {
+ public:
+  struct Wish {
+    // SCHED_FIFO, memory locked, one CPU. A thread that only works through a queue at full speed
+    // would take the CPU from the threads that feed it, and gains nothing.
+    bool punctual = true;
+  };
+  explicit RealtimeScope(const Wish& wish);
+  ~RealtimeScope();
+  RealtimeScope(const RealtimeScope&) = delete;
+  RealtimeScope& operator=(const RealtimeScope&) = delete;
+
+  // "timer slack 1 ns", "SCHED_FIFO 10", "memory locked", "pinned to CPU 1"; for each refused wish
+  // "no SCHED_FIFO (Operation not permitted)".
+  const std::vector<std::string>& granted() const { return granted_; }
+
+  // The kernel stops a SCHED_FIFO thread that never sleeps for 50 ms of each second. While the
+  // calling thread polls without a pause it is therefore better off as an ordinary thread of high
+  // priority. Cheap when nothing changes.
+  void NeverSleeps(bool never);
+
+ private:
+  void Lock();
+  void Schedule();
+  void Pin();
+
+  std::vector<std::string> granted_;
+  bool fifo_ = false;
+  bool fifo_suspended_ = false;
+  bool locked_ = false;
+};
+
+}  // namespace blktape

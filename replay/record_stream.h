@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// What a plan is made of: records in order of arrival, from a trace or from a generator. Not
+// thread-safe.
+class RecordStream {
+ public:
+  virtual ~RecordStream() = default;
+  // Fills `record` and `ordinal` (its index in the source, from 0) and returns true; false at the
+  // end.
+  virtual Result<bool> Next(IoRecord* record, uint64_t* ordinal) = 0;
+  // Devices that IoRecord.device may name.
+  virtual const proto::Header& header() const = 0;
+  // How many records Next() will deliver and what time they span at most, where that is known.
+  virtual std::optional<uint64_t> records() const { return std::nullopt; }
+  virtual std::optional<int64_t> span_ns() const { return std::nullopt; }
+};
+
+}  // namespace blktape

@@ -1,0 +1,319 @@
+#include "replay/replayer.h"
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "format/trace_writer.h"
+#include "replay/buffer_arena.h"
+#include "replay/engine_factory.h"
+#include "replay/feed.h"
+#include "replay/issuer.h"
+#include "replay/payload_fill.h"
+#include "replay/plan.h"
+#include "replay/realtime.h"
+#include "replay/result_recorder.h"
+#include "replay/run.h"
+#include "replay/setup.h"
+
+namespace blktape {
+namespace {
+
+constexpr int64_t kLeadNs = 2 * kNanosPerMilli;  // between the last preparation and the first due
+constexpr std::chrono::milliseconds kProgressEvery{500};
+
+int64_t CpuNs() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& time) {
+    return int64_t{time.tv_sec} * kNanosPerSecond + int64_t{time.tv_usec} * kNanosPerMicro;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+proto::Header ResultHeader(const ReplaySetup& setup, const Engine& engine, int64_t start_ns) {
+  proto::Header header;
+  header.set_tool_version(kVersion);
+  header.set_source("replay");
+  utsname system{};
+  if (uname(&system) == 0) {
+    header.set_host(system.nodename);
+    header.set_kernel(system.release);
+  }
+  for (const proto::Device& device : setup.descriptions) *header.add_devices() = device;
+  header.mutable_start()->set_monotonic_ns(start_ns);
+  header.mutable_start()->set_wall_ns(WallNowNs());
+  *header.mutable_replay() = setup.named;
+  header.mutable_replay()->set_engine(std::string(engine.name()));
+  header.mutable_replay()->set_engine_mode(engine.mode());
+  return header;
+}
+
+Result<std::unique_ptr<TraceWriter>> CreateResult(const ReplayOptions& options,
+                                                  const ReplaySetup& setup, const Engine& engine,
+                                                  int64_t start_ns) {
+  if (options.result_path.empty()) return std::unique_ptr<TraceWriter>();
+  return TraceWriter::Create(options.result_path, ResultHeader(setup, engine, start_ns));
+}
+
+void ReportPlan(const Plan& plan, const ReplayOptions& options, proto::ReplayOutcome* outcome) {
+  const PlanCounts& counts = plan.counts();
+  outcome->set_planned(counts.planned);
+  for (const auto& [reason, count] : counts.skipped) (*outcome->mutable_skipped())[reason] = count;
+  for (const auto& [what, count] : counts.emulated) (*outcome->mutable_emulated())[what] = count;
+  if (options.remap != "refuse") outcome->set_remapped(counts.remapped);
+  if (options.align) outcome->set_widened(counts.widened);
+  if (options.idle_cap_ns) outcome->set_idle_cut_ns(plan.idle_cut_ns());
+  if (options.rule == TimingRule::kMaxOrder) outcome->set_ungated(counts.ungated);
+}
+
+void StopEarly(const std::string& reason, proto::ReplayOutcome* outcome) {
+  outcome->set_stopped_early(true);
+  outcome->set_stop_reason(reason);
+}
+
+void ReportIssuer(const Issuer& issuer, const IssueCounters& counters,
+                  proto::ReplayOutcome* outcome) {
+  const Issuer::Totals& totals = issuer.totals();
+  outcome->set_issued(counters.issued.load());
+  outcome->set_wall_ns(totals.last_complete_ns - totals.first_due_ns);
+  outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
+  outcome->set_overlaps_ordered(totals.overlaps_ordered);
+  if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
+}
+
+Status FinishResult(TraceWriter* writer, const proto::ReplayOutcome& outcome, int64_t end_ns) {
+  if (writer == nullptr) return OkStatus();
+  proto::Summary summary;
+  *summary.mutable_replay() = outcome;
+  summary.mutable_end()->set_monotonic_ns(end_ns);
+  summary.mutable_end()->set_wall_ns(WallNowNs());
+  return writer->Finish(summary);
+}
+
+// In one thread, on a clock that jumps from event to event.
+Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetup* setup,
+                                        const std::atomic<bool>& stop) {
+  FakeClock clock(0);
+  const uint32_t depth = ChooseDepth(options, *setup);
+  EngineOptions engine_options;
+  engine_options.depth = depth;
+  engine_options.clock = &clock;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("simulated", engine_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
+                   CreateResult(options, *setup, *engine, 0));
+  ResultRecorder recorder(writer.get());
+  Plan plan(setup->stream.get(), setup->plan);
+  InlineFeed feed(&plan);
+
+  struct Sink : IssueSink {
+    explicit Sink(ResultRecorder* r) : recorder(r) {}
+    void Done(const IssuedIo& io) override {
+      if (status.ok()) status = recorder->Add(io);
+    }
+    ResultRecorder* recorder;
+    Status status;
+  } sink(&recorder);
+
+  IssueCounters counters;
+  IssuerOptions issuer_options = IssuerOptionsOf(options, depth);
+  issuer_options.spin_ns = 0;
+  Issuer issuer(engine.get(), &clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
+  RETURN_IF_ERROR(issuer.Run(0));
+  RETURN_IF_ERROR(feed.status());
+  RETURN_IF_ERROR(sink.status);
+  RETURN_IF_ERROR(recorder.Flush());
+
+  proto::ReplayOutcome outcome;
+  ReportPlan(plan, options, &outcome);
+  ReportIssuer(issuer, counters, &outcome);
+  recorder.Report(&outcome);
+  RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock.NowNs()));
+  return outcome;
+}
+
+// Hands buffers back and completions on.
+class SinkOfThread : public IssueSink {
+ public:
+  SinkOfThread(ThreadedFeed* feed, RecorderThread* recorder) : feed_(feed), recorder_(recorder) {}
+  void Done(const IssuedIo& io) override {
+    if (feed_ != nullptr) feed_->Return(io.io);
+    recorder_->Done(io);
+  }
+
+ private:
+  ThreadedFeed* const feed_;
+  RecorderThread* const recorder_;
+};
+
+class ProgressMeter {
+ public:
+  ProgressMeter(const ReplayOptions& options, const ReplaySetup& setup, IssueCounters* counters)
+      : options_(options), setup_(setup), counters_(counters), start_ns_(Now()) {}
+
+  ReplayProgress Read() {
+    ReplayProgress progress;
+    progress.elapsed_ns = Now() - start_ns_;
+    progress.issued = counters_->issued.load(std::memory_order_relaxed);
+    progress.completed = counters_->completed.load(std::memory_order_relaxed);
+    progress.errors = counters_->errors.load(std::memory_order_relaxed);
+    progress.in_flight = counters_->in_flight.load(std::memory_order_relaxed);
+    progress.bytes = counters_->bytes.load(std::memory_order_relaxed);
+    progress.lateness_max_ns = counters_->lateness_max_ns.exchange(0, std::memory_order_relaxed);
+    progress.fraction = std::min(1.0, Fraction(progress));
+    return progress;
+  }
+
+ private:
+  static int64_t Now() { return Clock::Monotonic()->NowNs(); }
+  static double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+  double Fraction(const ReplayProgress& progress) const {
+    if (options_.duration_ns) {
+      return Share(static_cast<double>(progress.elapsed_ns),
+                   static_cast<double>(*options_.duration_ns));
+    }
+    if (options_.rule == TimingRule::kTimed && !options_.idle_cap_ns && setup_.span_ns) {
+      const auto span_ns = static_cast<double>(*setup_.span_ns) / options_.speed;
+      return Share(static_cast<double>(counters_->offset_ns.load(std::memory_order_relaxed)),
+                   span_ns);
+    }
+    return setup_.records
+               ? Share(static_cast<double>(progress.issued), static_cast<double>(*setup_.records))
+               : 0;
+  }
+
+  const ReplayOptions& options_;
+  const ReplaySetup& setup_;
+  IssueCounters* const counters_;
+  const int64_t start_ns_;
+};
+
+uint64_t SectorsOf(const proto::ReplayOutcome& outcome) {
+  return outcome.issued_bytes() / kSectorBytes;
+}
+
+Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* setup,
+                                     const std::atomic<bool>& stop,
+                                     const std::function<void(const ReplayProgress&)>& progress) {
+  Clock* clock = Clock::Monotonic();
+  ASSIGN_OR_RETURN(BufferArena arena, BufferArena::Create(options.buffer_bytes));
+  EngineOptions engine_options;
+  engine_options.depth = ChooseDepth(options, *setup);
+  engine_options.arena = arena.memory();
+  for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                   OpenEngine(options.engine, engine_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
+                   CreateResult(options, *setup, *engine, clock->NowNs()));
+  ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());
+
+  Plan plan(setup->stream.get(), setup->plan);
+  ThreadedFeed feed(&plan, &arena, MakePayloadFill(options));
+  ResultRecorder recorder(writer.get());
+  std::atomic<bool> halt = false;
+  RecorderThread recorder_thread([&recorder](const IssuedIo& io) { return recorder.Add(io); },
+                                 &halt);
+  SinkOfThread sink(&feed, &recorder_thread);
+  IssueCounters counters;
+
+  feed.Start();
+  while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);
+  const SectorWatch watch(setup->targets);
+  const int64_t cpu_before_ns = CpuNs();
+  std::vector<std::string> granted;
+  std::optional<Issuer> issuer;
+  std::future<Status> done = std::async(std::launch::async, [&]() -> Status {
+    RealtimeScope realtime({.punctual = options.realtime && options.rule == TimingRule::kTimed});
+    granted = realtime.granted();
+    IssuerOptions issuer_options = IssuerOptionsOf(options, engine->depth());
+    issuer_options.on_saturation = [&realtime](bool never) { realtime.NeverSleeps(never); };
+    issuer.emplace(engine.get(), clock, &feed, &sink, &counters, StopFlags{&stop, &halt},
+                   issuer_options);
+    return issuer->Run(clock->NowNs() + kLeadNs);
+  });
+  ProgressMeter meter(options, *setup, &counters);
+  while (done.wait_for(kProgressEvery) == std::future_status::timeout) {
+    if (progress) progress(meter.Read());
+  }
+  const Status issued = done.get();
+  const Status recorded = recorder_thread.Join();
+  feed.Stop();
+  RETURN_IF_ERROR(recorded);
+  RETURN_IF_ERROR(recorder.Flush());
+
+  proto::ReplayOutcome outcome;
+  ReportPlan(plan, options, &outcome);
+  ReportIssuer(*issuer, counters, &outcome);
+  recorder.Report(&outcome);
+  if (!issued.ok()) StopEarly(issued.message(), &outcome);
+  if (!feed.status().ok()) StopEarly(feed.status().message(), &outcome);
+  outcome.set_cpu_ns(CpuNs() - cpu_before_ns);
+  outcome.set_null_engine_ns(own_cost_ns);
+  for (const std::string& one : granted) outcome.add_host_granted(one);
+  if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {
+    outcome.set_foreign_sectors(*foreign);
+  }
+  RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock->NowNs()));
+  return outcome;
+}
+
+}  // namespace
+
+Result<proto::ReplayOutcome> RunReplay(const ReplayOptions& options, const std::atomic<bool>& stop,
+                                       const std::function<void(const ReplayProgress&)>& progress) {
+  ASSIGN_OR_RETURN(ReplaySetup setup, SetUpReplay(options, stop));
+  if (options.engine == "simulated") return RunVirtual(options, &setup, stop);
+  return RunReal(options, &setup, stop, progress);
+}
+
+Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
+                                    const std::atomic<bool>& stop) {
+  ASSIGN_OR_RETURN(const ReplaySetup setup, SetUpReplay(options, stop));
+  ReplayPreview preview;
+  preview.rule = setup.named.rule();
+  preview.targets = setup.descriptions;
+  if (!whole) return preview;
+  Plan plan(setup.stream.get(), setup.plan);
+  PlannedIo io;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, plan.Next(&io));
+    if (!more) break;
+    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+    if (options.rule == TimingRule::kTimed) preview.duration_ns = io.offset_ns;
+    if (options.duration_ns && preview.duration_ns > *options.duration_ns) break;
+  }
+  const PlanCounts& counts = plan.counts();
+  preview.planned = counts.planned;
+  preview.planned_bytes = counts.planned_bytes;
+  for (int op = 0; op < kOpCount; ++op) {
+    if (counts.planned_by_op[op] == 0) continue;
+    preview.planned_by_op[OpName(static_cast<Op>(op))] = counts.planned_by_op[op];
+  }
+  preview.skipped = counts.skipped;
+  preview.emulated = counts.emulated;
+  preview.remapped = counts.remapped;
+  preview.widened = counts.widened;
+  preview.idle_cut_ns = plan.idle_cut_ns();
+  return preview;
+}
+
+Result<uint64_t> FootprintEndBytes(const ReplayOptions& options, const std::atomic<bool>& stop) {
+  ASSIGN_OR_RETURN(const Footprint footprint, FindFootprint(options, stop));
+  uint64_t end_bytes = 0;
+  for (const DeviceFootprint& device : footprint.devices) {
+    end_bytes = std::max(end_bytes, device.end_bytes);
+  }
+  return end_bytes;
+}
+
+}  // namespace blktape

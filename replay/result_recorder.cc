@@ -1,0 +1,179 @@
+#include "replay/result_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "format/io_record.h"
+
+namespace blktape {
+namespace {
+
+constexpr size_t kFirstWindow = 1024;
+constexpr size_t kRing = 16384;
+constexpr int64_t kShortestPauseNs = 100 * kNanosPerMicro;
+constexpr int64_t kLongestPauseNs = 4 * kNanosPerMilli;
+
+bool MovesData(Op op) { return op == Op::kRead || op == Op::kWrite; }
+
+bool IsShort(const IssuedIo& io) {
+  return io.error == 0 && MovesData(io.io.op) && io.bytes_done < io.io.bytes;
+}
+
+}  // namespace
+
+ResultRecorder::ResultRecorder(TraceWriter* writer, uint32_t window)
+    : writer_(writer), window_(window), held_(std::min<size_t>(kFirstWindow, window)) {
+  BLKTAPE_CHECK(std::has_single_bit(window));
+}
+
+void ResultRecorder::Count(const IssuedIo& io) {
+  ++completed_;
+  bytes_ += io.io.bytes;
+  if (io.punted) ++punted_;
+  if (io.error != 0) {
+    ++errors_;
+    ++errors_by_errno_[static_cast<int32_t>(io.error)];
+  } else if (IsShort(io)) {
+    ++short_transfers_;
+  }
+  if (!io.free_slot) return;
+  const int64_t lateness_ns = io.issue_ns - io.due_ns;
+  free_lateness_.Add(lateness_ns);
+  if (lateness_ns > 100 * kNanosPerMicro) ++late_100us_;
+  if (lateness_ns > kNanosPerMilli) ++late_1ms_;
+}
+
+Status ResultRecorder::Write(const IssuedIo& io) {
+  IoRecord record;
+  record.device = io.io.target;
+  record.op = io.io.op;
+  record.flags = io.io.flags | (io.free_slot ? 0 : kFlagBacklog);
+  record.bytes = IsShort(io) ? io.bytes_done : io.io.bytes;
+  record.queue_ns = io.due_ns;
+  record.issue_ns = io.issue_ns;
+  record.complete_ns = io.complete_ns;
+  record.error = io.error;
+  record.ordinal = io.io.ordinal;
+  if (io.io.op != Op::kFlush) record.lba = Lba(io.io.offset_bytes / kSectorBytes);
+  status_ = writer_->Write(record);
+  return status_;
+}
+
+Status ResultRecorder::WriteReady() {
+  while (held_count_ > 0) {
+    Held& held = held_[next_ % held_.size()];
+    if (!held.there) return OkStatus();
+    held.there = false;
+    --held_count_;
+    ++next_;
+    RETURN_IF_ERROR(Write(held.io));
+  }
+  return OkStatus();
+}
+
+Status ResultRecorder::Add(const IssuedIo& io) {
+  RETURN_IF_ERROR(status_);
+  Count(io);
+  if (writer_ == nullptr) return OkStatus();
+  const uint64_t sequence = io.io.sequence;
+  if (sequence < next_) return Write(io);  // was given up waiting for
+  if (sequence == next_ && held_count_ == 0) {
+    ++next_;
+    return Write(io);
+  }
+  while (sequence - next_ >= held_.size()) {
+    if (held_.size() < window_) {
+      std::vector<Held> larger(held_.size() * 2);
+      for (Held& held : held_) {
+        if (held.there) larger[held.io.io.sequence % larger.size()] = held;
+      }
+      held_ = std::move(larger);
+    } else {
+      // Too far behind: what is missing at the front will come out of order.
+      ++next_;
+      RETURN_IF_ERROR(WriteReady());
+    }
+  }
+  held_[sequence % held_.size()] = {.io = io, .there = true};
+  ++held_count_;
+  return WriteReady();
+}
+
+Status ResultRecorder::Flush() {
+  RETURN_IF_ERROR(status_);
+  while (held_count_ > 0) {
+    if (!held_[next_ % held_.size()].there) {
+      ++next_;
+      continue;
+    }
+    RETURN_IF_ERROR(WriteReady());
+  }
+  return OkStatus();
+}
+
+void ResultRecorder::Report(proto::ReplayOutcome* outcome) const {
+  outcome->set_completed(completed_);
+  outcome->set_errors(errors_);
+  outcome->set_short_transfers(short_transfers_);
+  outcome->set_issued_bytes(bytes_);
+  if (punted_ > 0) outcome->set_punted(punted_);
+  for (const auto& [error, count] : errors_by_errno_) {
+    (*outcome->mutable_errors_by_errno())[error] = count;
+  }
+  outcome->set_free_slot(free_lateness_.count());
+  outcome->set_late_free_100us(late_100us_);
+  outcome->set_late_free_1ms(late_1ms_);
+  if (const std::optional<int64_t> p999_ns = free_lateness_.Quantile(0.999)) {
+    outcome->set_free_lateness_p999_ns(*p999_ns);
+  }
+}
+
+RecorderThread::RecorderThread(std::function<Status(const IssuedIo&)> done, std::atomic<bool>* halt)
+    : done_(std::move(done)), halt_(halt), ring_(kRing), thread_([this] { Work(); }) {}
+
+RecorderThread::~RecorderThread() {
+  ending_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+void RecorderThread::Done(const IssuedIo& io) {
+  while (!ring_.TryPush(io)) {
+    Clock* clock = Clock::Monotonic();
+    clock->SleepUntilNs(clock->NowNs() + kShortestPauseNs);
+  }
+}
+
+Status RecorderThread::Join() {
+  ending_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+  return status_;
+}
+
+void RecorderThread::Work() {
+  Clock* clock = Clock::Monotonic();
+  int64_t pause_ns = kShortestPauseNs;
+  while (true) {
+    const bool ending = ending_.load(std::memory_order_acquire);
+    const IssuedIo* io = ring_.Front();
+    if (io == nullptr) {
+      if (ending) return;
+      clock->SleepUntilNs(clock->NowNs() + pause_ns);
+      pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+      continue;
+    }
+    pause_ns = kShortestPauseNs;
+    for (; io != nullptr; io = ring_.Front()) {
+      const Status status = done_(*io);
+      if (!status.ok() && status_.ok()) {
+        status_ = status;
+        halt_->store(true, std::memory_order_relaxed);
+      }
+      ring_.Pop();
+    }
+  }
+}
+
+}  // namespace blktape

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "format/trace.pb.h"
+#include "format/trace_writer.h"
+#include "replay/issuer.h"
+#include "replay/lateness_tally.h"
+#include "replay/spsc_ring.h"
+
+namespace blktape {
+
+// Turns completions into the result trace, in the order of the plan, and counts how it went. An I/O
+// that stayed in flight while `window` later ones completed is written when it comes, out of order:
+// so memory is bounded. Not thread-safe.
+class ResultRecorder {
+ public:
+  // `writer` may be null: then it only counts. Both must outlive the recorder.
+  explicit ResultRecorder(TraceWriter* writer, uint32_t window = 1 << 17);
+
+  // In any order. A failure of the writer is kept and returned by each further call.
+  Status Add(const IssuedIo& io);
+  // What is still held back; after the last Add().
+  Status Flush();
+
+  // Fills in what was counted: completed, errors, bytes, lateness. Durations of the run and skipped
+  // I/Os are the caller's.
+  void Report(proto::ReplayOutcome* outcome) const;
+
+ private:
+  struct Held {
+    IssuedIo io;
+    bool there = false;
+  };
+  void Count(const IssuedIo& io);
+  Status Write(const IssuedIo& io);
+  Status WriteReady();
+
+  TraceWriter* const writer_;
+  const uint32_t window_;
+  Status status_;
+  std::vector<Held> held_;  // a ring; index = sequence modulo its size (a power of two)
+  uint64_t next_ = 0;       // the first sequence not written
+  uint64_t held_count_ = 0;
+
+  uint64_t completed_ = 0;
+  uint64_t errors_ = 0;
+  uint64_t short_transfers_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t punted_ = 0;
+  uint64_t late_100us_ = 0;
+  uint64_t late_1ms_ = 0;
+  LatenessTally free_lateness_;
+  std::map<int32_t, uint64_t> errors_by_errno_;
+};
+
+// Takes completions off the issuing thread.
+class RecorderThread : public IssueSink {
+ public:
+  // `done` is called on this object's thread for each completion, after which its buffer may be
+  // reused; `halt` is set when it fails.
+  RecorderThread(std::function<Status(const IssuedIo&)> done, std::atomic<bool>* halt);
+  ~RecorderThread() override;
+
+  // Issuing thread. Waits where the recorder is 16,384 completions behind.
+  void Done(const IssuedIo& io) override;
+
+  // Ends once everything was taken; the first failure.
+  Status Join();
+
+ private:
+  void Work();
+
+  const std::function<Status(const IssuedIo&)> done_;
+  std::atomic<bool>* const halt_;
+  SpscRing<IssuedIo> ring_;
+  std::atomic<bool> ending_ = false;
+  Status status_;
+  std::thread thread_;
+};
+
+}  // namespace blktape

@@ -1,0 +1,109 @@
+#include "replay/run.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "replay/engine_factory.h"
+
+namespace blktape {
+namespace {
+
+constexpr uint32_t kFileDepth = 256;
+constexpr uint32_t kSmallestDepth = 32;
+constexpr uint32_t kLargestDepth = 1024;
+constexpr uint32_t kBatchAtFullSpeed = 16;
+
+// The same step again and again.
+class CannedFeed : public PlanFeed {
+ public:
+  explicit CannedFeed(uint64_t count) : count_(count) {}
+  State Peek(PlannedIo** io) override {
+    *io = &io_;
+    return io_.sequence < count_ ? State::kReady : State::kEnd;
+  }
+  void Pop() override {
+    ++io_.sequence;
+    io_.offset_bytes += 4096;
+  }
+  bool WantsMemory() const override { return false; }
+
+ private:
+  const uint64_t count_;
+  PlannedIo io_{.op = Op::kRead, .bytes = 4096};
+};
+
+class IgnoringSink : public IssueSink {
+ public:
+  void Done(const IssuedIo& /*io*/) override {}
+};
+
+}  // namespace
+
+uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup) {
+  if (options.rule == TimingRule::kQueueDepth) return options.queue_depth;
+  if (options.depth != 0) return options.depth;
+  uint32_t depth = kLargestDepth;
+  for (const std::unique_ptr<Target>& target : setup.targets) {
+    const proto::Device& device = target->description();
+    if (!target->is_block_device()) {
+      depth = std::min(depth, kFileDepth);
+    } else if (device.has_nr_requests() && device.nr_requests() > 0) {
+      depth = std::min(depth, std::max(device.nr_requests(), kSmallestDepth));
+    }
+  }
+  return depth;
+}
+
+IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
+  return {.rule = options.rule,
+          .depth = depth,
+          .spin_ns = options.spin_ns,
+          // A timed I/O is stamped and handed over by itself: the last of a batch would be later
+          // than its stamp says.
+          .batch = options.rule == TimingRule::kTimed ? 1 : kBatchAtFullSpeed,
+          .order_overlaps = options.order_overlaps,
+          .stop_on_error = options.on_error == "stop",
+          .duration_ns = options.duration_ns};
+}
+
+Result<int64_t> MeasureOwnCostNs() {
+  constexpr uint64_t kIos = 50'000;
+  constexpr uint32_t kDepth = 32;
+  EngineOptions engine_options;
+  engine_options.depth = kDepth;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("null", engine_options));
+  CannedFeed feed(kIos);
+  IgnoringSink sink;
+  IssueCounters counters;
+  const std::atomic<bool> stop = false;
+  Clock* clock = Clock::Monotonic();
+  Issuer issuer(engine.get(), clock, &feed, &sink, &counters, StopFlags{&stop},
+                {.rule = TimingRule::kQueueDepth, .depth = kDepth, .batch = kBatchAtFullSpeed});
+  const int64_t start_ns = clock->NowNs();
+  RETURN_IF_ERROR(issuer.Run(start_ns));
+  return (clock->NowNs() - start_ns) / static_cast<int64_t>(kIos);
+}
+
+SectorWatch::SectorWatch(const std::vector<std::unique_ptr<Target>>& targets)
+    : targets_(targets), before_(Now()) {}
+
+std::optional<uint64_t> SectorWatch::Now() const {
+  if (targets_.empty()) return std::nullopt;
+  uint64_t sectors = 0;
+  for (const std::unique_ptr<Target>& target : targets_) {
+    const std::optional<uint64_t> one = target->StatSectors();
+    if (!one) return std::nullopt;
+    sectors += *one;
+  }
+  return sectors;
+}
+
+std::optional<uint64_t> SectorWatch::Foreign(uint64_t ours) const {
+  const std::optional<uint64_t> now = Now();
+  if (!before_ || !now) return std::nullopt;
+  const uint64_t moved = *now - *before_;
+  return moved > ours ? moved - ours : 0;
+}
+
+}  // namespace blktape

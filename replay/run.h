@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/status.h"
+#include "format/trace.pb.h"
+#include "format/trace_writer.h"
+#include "replay/engine.h"
+#include "replay/issuer.h"
+#include "replay/replayer.h"
+#include "replay/setup.h"
+#include "replay/target.h"
+
+namespace blktape {
+
+// At most so many I/Os in flight, given what was asked for and what the targets' queues take: more
+// would block in the kernel instead of waiting here, where it is accounted for.
+uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup);
+
+// How an issuer is to run under these options.
+IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);
+
+// What the issuing thread of this build costs an I/O, in ns: a short run over the null engine.
+Result<int64_t> MeasureOwnCostNs();
+
+// 512-byte sectors that the targets' own statistics show as moved, where every target has them.
+class SectorWatch {
+ public:
+  explicit SectorWatch(const std::vector<std::unique_ptr<Target>>& targets);
+  // How many more have moved since construction than `ours`.
+  std::optional<uint64_t> Foreign(uint64_t ours) const;
+
+ private:
+  std::optional<uint64_t> Now() const;
+  const std::vector<std::unique_ptr<Target>>& targets_;
+  const std::optional<uint64_t> before_;
+};
+
+}  // namespace blktape

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "format/trace.pb.h"
+#include "replay/footprint.h"
+#include "replay/plan.h"
+#include "replay/record_stream.h"
+#include "replay/replayer.h"
+#include "replay/target.h"
+
+namespace blktape {
+
+// Everything a replay needs before its first I/O: targets opened and found suitable, the footprint
+// checked, the rule named. Nothing has been written.
+struct ReplaySetup {
+  std::unique_ptr<RecordStream> stream;
+  // Empty for engines that need none.
+  std::vector<std::unique_ptr<Target>> targets;
+  std::vector<proto::Device> descriptions;  // of the targets, or of what stands for them
+  PlanOptions plan;
+  // Rule, engine left out: what the result will name.
+  proto::ReplayPlan named;
+  std::optional<uint64_t> records;  // of the stream
+  std::optional<int64_t> span_ns;
+};
+
+// kInvalidArgument: the options contradict each other. kFailedPrecondition: the target or the trace
+// forbids it, with the way out. kCancelled when `stop` becomes true.
+Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<bool>& stop);
+
+// "timed x1", "timed x4 idle-cap 25ms", "max order", "max order think=keep", "max qd=32".
+std::string CanonicalRule(const ReplayOptions& options);
+
+// What the stream of these options touches, from the trace's summary where that tells, else by a
+// pass over it.
+Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace blktape

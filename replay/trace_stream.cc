@@ -1,0 +1,97 @@
+#include "replay/trace_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace blktape {
+namespace {
+
+void ShiftNs(std::optional<int64_t>* time_ns, int64_t by_ns) {
+  if (*time_ns) **time_ns += by_ns;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TraceStream>> TraceStream::Open(const std::string& path,
+                                                       const TraceStreamOptions& options) {
+  std::unique_ptr<TraceStream> stream(new TraceStream(path, options));
+  RETURN_IF_ERROR(stream->Rewind());
+  return stream;
+}
+
+Status TraceStream::Rewind() {
+  ASSIGN_OR_RETURN(reader_, TraceReader::Open(path_));
+  next_ordinal_ = 0;
+  delivered_in_pass_ = 0;
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  if (!trace_first_ns_ && summary && summary->has_first_ns()) {
+    trace_first_ns_ = summary->first_ns();
+  }
+  if (!options_.from_ns || !trace_first_ns_ || !summary) return OkStatus();
+  const int64_t from_ns = *trace_first_ns_ + *options_.from_ns;
+  if (!reader_->SkipTo(from_ns).ok()) return OkStatus();  // no index: read from the start
+  for (const proto::FrameIndex& frame : summary->frames()) {
+    if (frame.first_ns() <= from_ns) next_ordinal_ = frame.first_record();
+  }
+  return OkStatus();
+}
+
+Result<bool> TraceStream::NextOfPass(IoRecord* record, uint64_t* ordinal) {
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, reader_->Next(record));
+    if (!more) return false;
+    *ordinal = next_ordinal_++;
+    const std::optional<int64_t> arrival_ns = record->arrival_ns();
+    if (!trace_first_ns_ && arrival_ns) trace_first_ns_ = arrival_ns;
+    if (!arrival_ns || !trace_first_ns_) return true;
+    const int64_t at_ns = *arrival_ns - *trace_first_ns_;
+    if (options_.from_ns && at_ns < *options_.from_ns) continue;
+    if (options_.to_ns && at_ns >= *options_.to_ns) return false;
+    return true;
+  }
+}
+
+Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, NextOfPass(record, ordinal));
+    if (more) break;
+    const bool empty_pass = delivered_in_pass_ == 0;
+    ++passes_done_;
+    if (empty_pass || (options_.loops != 0 && passes_done_ >= options_.loops)) return false;
+    if (first_ns_) shift_ns_ += last_ns_ - *first_ns_;
+    RETURN_IF_ERROR(Rewind());
+  }
+  ++delivered_in_pass_;
+  if (const std::optional<int64_t> arrival_ns = record->arrival_ns()) {
+    if (!first_ns_) {
+      first_ns_ = arrival_ns;
+      last_ns_ = *arrival_ns;
+    }
+    last_ns_ = std::max({last_ns_, *arrival_ns, record->complete_ns.value_or(*arrival_ns)});
+  }
+  if (shift_ns_ != 0) {
+    ShiftNs(&record->queue_ns, shift_ns_);
+    ShiftNs(&record->issue_ns, shift_ns_);
+    ShiftNs(&record->complete_ns, shift_ns_);
+  }
+  return true;
+}
+
+std::optional<uint64_t> TraceStream::records() const {
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  if (!summary || options_.from_ns || options_.to_ns || options_.loops == 0) return std::nullopt;
+  return summary->records() * options_.loops;
+}
+
+std::optional<int64_t> TraceStream::span_ns() const {
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  if (!summary || !summary->has_first_ns() || !summary->has_last_ns() || options_.loops == 0) {
+    return std::nullopt;
+  }
+  const int64_t whole_ns = summary->last_ns() - summary->first_ns();
+  const int64_t from_ns = std::min(options_.from_ns.value_or(0), whole_ns);
+  const int64_t to_ns = std::min(options_.to_ns.value_or(whole_ns), whole_ns);
+  return std::max<int64_t>(to_ns - from_ns, 0) * static_cast<int64_t>(options_.loops);
+}
+
+}  // namespace blktape

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "format/trace_reader.h"
+#include "replay/record_stream.h"
+
+namespace blktape {
+
+struct TraceStreamOptions {
+  // Only what arrived in [from, to) after the trace's first arrival.
+  std::optional<int64_t> from_ns = {};
+  std::optional<int64_t> to_ns = {};
+  // The piece is delivered so many times; each pass begins where the one before ended (its last
+  // arrival or completion), so times never go back. 0: for ever.
+  uint64_t loops = 1;
+};
+
+// The records of a trace file. Holds one frame of it.
+class TraceStream : public RecordStream {
+ public:
+  static Result<std::unique_ptr<TraceStream>> Open(const std::string& path,
+                                                   const TraceStreamOptions& options);
+
+  Result<bool> Next(IoRecord* record, uint64_t* ordinal) override;
+  const proto::Header& header() const override { return reader_->header(); }
+  std::optional<uint64_t> records() const override;
+  std::optional<int64_t> span_ns() const override;
+
+  const std::optional<proto::Summary>& summary() const { return reader_->summary(); }
+  // Whether this is the whole trace, once: then the summary's totals are this stream's.
+  bool whole() const { return !options_.from_ns && !options_.to_ns && options_.loops == 1; }
+  // Events the recording lost, as far as met (all of them once Next() returned false).
+  uint64_t lost_events() const { return reader_->lost_events(); }
+
+ private:
+  TraceStream(std::string path, const TraceStreamOptions& options)
+      : path_(std::move(path)), options_(options) {}
+  Status Rewind();
+  Result<bool> NextOfPass(IoRecord* record, uint64_t* ordinal);
+
+  const std::string path_;
+  const TraceStreamOptions options_;
+  std::unique_ptr<TraceReader> reader_;
+  uint64_t next_ordinal_ = 0;
+  uint64_t passes_done_ = 0;
+  uint64_t delivered_in_pass_ = 0;
+  std::optional<int64_t> trace_first_ns_;  // of the whole trace
+  std::optional<int64_t> first_ns_;        // of the piece
+  int64_t last_ns_ = 0;                    // the piece's last arrival or completion
+  int64_t shift_ns_ = 0;                   // of this pass
+};
+
+}  // namespace blktape

@@ -1,0 +1,80 @@
+#include "replay/buffer_arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+namespace blktape {
+namespace {
+
+TEST(BufferArenaTest, HandsOutNoMoreThanItHas) {
+  Result<BufferArena> arena = BufferArena::Create(16384);
+  ASSERT_TRUE(arena.ok());
+  std::byte* a = arena->Acquire(4096);
+  std::byte* b = arena->Acquire(4097);  // takes 8192
+  std::byte* c = arena->Acquire(512);   // takes 4096
+  ASSERT_NE(a, nullptr);
+  ASSERT_NE(b, nullptr);
+  ASSERT_NE(c, nullptr);
+  EXPECT_EQ(arena->Acquire(512), nullptr);
+  EXPECT_EQ(arena->out_bytes(), 16384u);
+  arena->Release(a, 4096);
+  EXPECT_EQ(arena->Acquire(8192), nullptr) << "its neighbour is out";
+  arena->Release(c, 512);
+  EXPECT_NE(arena->Acquire(8192), nullptr) << "the halves became one again";
+  arena->Release(b, 4097);
+}
+
+TEST(BufferArenaTest, ARequestLargerThanAllOfItWaitsUntilEverythingIsBack) {
+  Result<BufferArena> arena = BufferArena::Create(8192);
+  ASSERT_TRUE(arena.ok());
+  std::byte* small = arena->Acquire(512);
+  EXPECT_EQ(arena->Acquire(100'000), nullptr);
+  arena->Release(small, 512);
+  std::byte* large = arena->Acquire(100'000);
+  ASSERT_NE(large, nullptr);
+  std::memset(large, 1, 100'000);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % 4096, 0u);
+  arena->Release(large, 100'000);
+  EXPECT_EQ(arena->out_bytes(), 0u);
+}
+
+TEST(BufferArenaTest, RandomBuffersAreAlignedInsideAndNeverOverlap) {
+  constexpr uint64_t kCapacity = 1 << 20;
+  Result<BufferArena> arena = BufferArena::Create(kCapacity);
+  ASSERT_TRUE(arena.ok());
+  std::mt19937_64 random(7);
+  std::map<std::byte*, uint64_t> out;
+  for (int step = 0; step < 20'000; ++step) {
+    if (out.empty() || random() % 2 == 0) {
+      const uint64_t bytes = 1 + random() % 70'000;
+      std::byte* buffer = arena->Acquire(bytes);
+      if (buffer == nullptr) continue;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer) % 4096, 0u);
+      EXPECT_GE(buffer, arena->memory().data());
+      EXPECT_LE(buffer + bytes, arena->memory().data() + kCapacity);
+      const auto next = out.lower_bound(buffer);
+      if (next != out.end()) {
+        EXPECT_LE(buffer + bytes, next->first);
+      }
+      if (next != out.begin()) {
+        const auto before = std::prev(next);
+        EXPECT_LE(before->first + before->second, buffer);
+      }
+      out[buffer] = bytes;
+    } else {
+      auto victim = out.begin();
+      std::advance(victim, random() % out.size());
+      arena->Release(victim->first, victim->second);
+      out.erase(victim);
+    }
+  }
+  for (const auto& [buffer, bytes] : out) arena->Release(buffer, bytes);
+  EXPECT_EQ(arena->out_bytes(), 0u);
+  EXPECT_NE(arena->Acquire(kCapacity), nullptr) << "one piece again";
+}
+
+}  // namespace
+}  // namespace blktape

@@ -1,0 +1,278 @@
+#include "replay/issuer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "replay/engine_factory.h"
+#include "replay/feed.h"
+#include "replay/plan.h"
+#include "tests/replay/fake_records.h"
+
+namespace blktape {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kTargetBytes = uint64_t{1} << 40;
+constexpr int64_t kStartNs = 1'000;
+
+// Due, submitted, completed, after the start.
+struct Times {
+  int64_t due;
+  int64_t issue;
+  int64_t complete;
+  bool operator==(const Times&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Times& times) {
+  return out << "{" << times.due << ", " << times.issue << ", " << times.complete << "}";
+}
+
+// Runs records through plan, issuer and a simulated drive whose service time each test writes down,
+// on a clock that jumps: every number below can be worked out by hand.
+class IssuerTest : public testing::Test {
+ protected:
+  // Service time of the I/O at this byte of the target; else 10 ns.
+  std::map<uint64_t, int64_t> service_ns_;
+  std::map<uint64_t, uint32_t> errors_;
+  TimingRule rule_ = TimingRule::kTimed;
+  uint32_t depth_ = 8;
+  uint32_t batch_ = 1;
+  bool think_ = false;
+  bool stop_on_error_ = true;
+  bool order_overlaps_ = true;
+  std::optional<int64_t> duration_ns_;
+  std::atomic<bool> stop_ = false;
+
+  std::vector<Times> Run(std::vector<IoRecord> records) {
+    FakeClock clock(0);
+    EngineOptions engine_options;
+    engine_options.depth = depth_;
+    engine_options.clock = &clock;
+    engine_options.script = [this](const EngineRequest& request) {
+      issued_bytes_.push_back(request.offset_bytes);
+      const auto found = service_ns_.find(request.offset_bytes);
+      return EngineOptions::ScriptedService{
+          .service_ns = found == service_ns_.end() ? 10 : found->second,
+          .error = errors_.contains(request.offset_bytes) ? errors_[request.offset_bytes] : 0};
+    };
+    auto engine = OpenEngine("simulated", engine_options);
+    EXPECT_TRUE(engine.ok());
+    PlanOptions plan_options;
+    plan_options.rule = rule_;
+    plan_options.keep_think_time = think_;
+    plan_options.target_of_device = {0};
+    plan_options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
+    plan_options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {.discard = true}}};
+    FakeRecords stream(std::move(records));
+    Plan plan(&stream, plan_options);
+    InlineFeed feed(&plan);
+    Sink sink;
+    Issuer issuer(engine->get(), &clock, &feed, &sink, &counters_, StopFlags{&stop_},
+                  {.rule = rule_,
+                   .depth = depth_,
+                   .spin_ns = 0,
+                   .batch = batch_,
+                   .order_overlaps = order_overlaps_,
+                   .stop_on_error = stop_on_error_,
+                   .duration_ns = duration_ns_});
+    status_ = issuer.Run(kStartNs);
+    totals_ = issuer.totals();
+    std::map<uint64_t, IssuedIo> in_plan_order;
+    for (const IssuedIo& io : sink.done) in_plan_order[io.io.sequence] = io;
+    std::vector<Times> times;
+    for (const auto& [sequence, io] : in_plan_order) {
+      times.push_back({io.due_ns - kStartNs, io.issue_ns - kStartNs, io.complete_ns - kStartNs});
+      free_slot_.push_back(io.free_slot);
+      results_.push_back(io);
+    }
+    return times;
+  }
+
+  struct Sink : IssueSink {
+    void Done(const IssuedIo& io) override { done.push_back(io); }
+    std::vector<IssuedIo> done;
+  };
+  Status status_;
+  Issuer::Totals totals_;
+  IssueCounters counters_;
+  std::vector<bool> free_slot_;
+  std::vector<IssuedIo> results_;
+  std::vector<uint64_t> issued_bytes_;  // in the order the engine got them
+};
+
+TEST_F(IssuerTest, TimedIosAreIssuedWhenDueWhateverIsInFlight) {
+  service_ns_[0] = 1'000;
+  EXPECT_THAT(Run({Read(50, {}, 0), Read(150, {}, 4096), Read(151, {}, 8192)}),
+              ElementsAre(Times{0, 0, 1'000}, Times{100, 100, 110}, Times{101, 101, 111}));
+  EXPECT_TRUE(status_.ok());
+  EXPECT_EQ(totals_.last_complete_ns - totals_.first_due_ns, 1'000);
+  EXPECT_THAT(free_slot_, ElementsAre(true, true, true));
+}
+
+TEST_F(IssuerTest, ALateIoDoesNotPushTheNextOne) {
+  depth_ = 1;
+  service_ns_[0] = 130;
+  // The second waits for the slot until 130; the third, due at 200, is on time all the same.
+  EXPECT_THAT(Run({Read(0, {}, 0), Read(100, {}, 4096), Read(200, {}, 8192)}),
+              ElementsAre(Times{0, 0, 130}, Times{100, 130, 140}, Times{200, 200, 210}));
+}
+
+TEST_F(IssuerTest, WhatWaitsForASlotIsBacklogNotLateness) {
+  depth_ = 2;
+  service_ns_[0] = 500;
+  service_ns_[4096] = 500;
+  Run({Read(0, {}, 0), Read(10, {}, 4096), Read(20, {}, 8192), Read(900, {}, 12288)});
+  EXPECT_THAT(free_slot_, ElementsAre(true, true, false, true));
+}
+
+TEST_F(IssuerTest, MaxOrderWaitsForWhatHadCompletedAndForNothingElse) {
+  rule_ = TimingRule::kMaxOrder;
+  // In the recording: B completed before C was queued, A did not; A and C before D.
+  service_ns_[0] = 300;    // A
+  service_ns_[4096] = 40;  // B
+  service_ns_[8192] = 20;  // C
+  EXPECT_THAT(
+      Run({Read(0, 700, 0), Read(10, 400, 4096), Read(500, 600, 8192), Read(800, 900, 12288)}),
+      ElementsAre(Times{0, 0, 300},        // A
+                  Times{0, 0, 40},         // B: nothing to wait for
+                  Times{40, 40, 60},       // C: once B is done, while A still runs
+                  Times{300, 300, 310}));  // D: A was the last
+}
+
+TEST_F(IssuerTest, MaxOrderGateOpenedByACompletionThatNobodyWaitedForYetCountsFromThen) {
+  rule_ = TimingRule::kMaxOrder;
+  depth_ = 1;
+  service_ns_[0] = 100;
+  service_ns_[4096] = 50;
+  // Both start at once by the rule, but there is one slot. C waits for A and B.
+  EXPECT_THAT(Run({Read(0, 10, 0), Read(5, 20, 4096), Read(30, 40, 8192)}),
+              ElementsAre(Times{0, 0, 100}, Times{0, 100, 150}, Times{150, 150, 160}));
+  EXPECT_THAT(free_slot_, ElementsAre(true, false, true));
+}
+
+TEST_F(IssuerTest, MaxOrderKeepsThinkTimeWhenAsked) {
+  rule_ = TimingRule::kMaxOrder;
+  think_ = true;
+  service_ns_[0] = 30;
+  // 100 to 170: 70 ns of thinking after the first completion.
+  EXPECT_THAT(Run({Read(0, 100, 0), Read(170, 180, 4096)}),
+              ElementsAre(Times{0, 0, 30}, Times{100, 100, 110}));
+}
+
+TEST_F(IssuerTest, AtAQueueDepthTheNextIsDueWhenASlotBecameFree) {
+  rule_ = TimingRule::kQueueDepth;
+  depth_ = 2;
+  service_ns_[0] = 100;
+  service_ns_[4096] = 30;
+  service_ns_[8192] = 50;
+  EXPECT_THAT(Run({Read(0, {}, 0), Read(0, {}, 4096), Read(0, {}, 8192), Read(0, {}, 12288)}),
+              ElementsAre(Times{0, 0, 100}, Times{0, 0, 30}, Times{30, 30, 80}, Times{80, 80, 90}));
+}
+
+TEST_F(IssuerTest, AtAQueueDepthThinkTimeWaitsForAnIdleDrive) {
+  rule_ = TimingRule::kQueueDepth;
+  depth_ = 2;
+  think_ = true;
+  service_ns_[0] = 100;
+  service_ns_[4096] = 40;
+  EXPECT_THAT(Run({Read(0, 10, 0), Read(5, 10, 4096), Read(60, 70, 8192)}),
+              ElementsAre(Times{0, 0, 100}, Times{0, 0, 40}, Times{150, 150, 160}))
+      << "idle at 100, and 50 ns of thinking";
+}
+
+TEST_F(IssuerTest, BatchesAreOneSubmissionAndOneStamp) {
+  rule_ = TimingRule::kQueueDepth;
+  depth_ = 4;
+  batch_ = 4;
+  EXPECT_THAT(Run({Read(0, {}, 0), Read(0, {}, 4096), Read(0, {}, 8192)}),
+              ElementsAre(Times{0, 0, 10}, Times{0, 0, 10}, Times{0, 0, 10}));
+}
+
+TEST_F(IssuerTest, AConflictingIoWaitsForTheEarlierOneAndOthersPassIt) {
+  service_ns_[0] = 100;
+  EXPECT_THAT(Run({Write(0, {}, 0, 8192), Read(10, {}, 4096), Read(20, {}, 16384)}),
+              ElementsAre(Times{0, 0, 100}, Times{10, 100, 110}, Times{20, 20, 30}));
+  EXPECT_THAT(free_slot_, ElementsAre(true, false, true));
+  EXPECT_EQ(totals_.overlaps_ordered, 1u);
+}
+
+TEST_F(IssuerTest, ConflictingIosThatWaitKeepTheirOrder) {
+  service_ns_[0] = 100;
+  service_ns_[512] = 50;
+  // Both wait for the first; the third also conflicts with the second.
+  EXPECT_THAT(Run({Write(0, {}, 0, 4096), Write(1, {}, 512, 512), Read(2, {}, 0, 1024)}),
+              ElementsAre(Times{0, 0, 100}, Times{1, 100, 150}, Times{2, 150, 250}));
+}
+
+TEST_F(IssuerTest, OverlapsAreIssuedAsTheyComeWhenAskedTo) {
+  order_overlaps_ = false;
+  service_ns_[0] = 100;
+  EXPECT_THAT(Run({Write(0, {}, 0, 8192), Read(10, {}, 4096)}),
+              ElementsAre(Times{0, 0, 100}, Times{10, 10, 20}));
+}
+
+TEST_F(IssuerTest, AnErrorStopsTheRunAfterWhatIsInFlight) {
+  errors_[4096] = EIO;
+  service_ns_[0] = 500;
+  const std::vector<Times> times = Run({Read(0, {}, 0), Read(10, {}, 4096), Read(100, {}, 8192)});
+  EXPECT_EQ(times.size(), 2u);
+  EXPECT_TRUE(totals_.stopped_early);
+  EXPECT_THAT(totals_.stop_reason, HasSubstr("Input/output error"));
+  EXPECT_THAT(totals_.stop_reason, HasSubstr("byte 4096"));
+  EXPECT_EQ(results_[1].error, static_cast<uint32_t>(EIO));
+  EXPECT_EQ(totals_.last_complete_ns - kStartNs, 500) << "the first was waited for";
+}
+
+TEST_F(IssuerTest, AnErrorIsCountedAndPassedOverWhenAskedTo) {
+  errors_[4096] = EIO;
+  stop_on_error_ = false;
+  EXPECT_EQ(Run({Read(0, {}, 0), Read(10, {}, 4096), Read(100, {}, 8192)}).size(), 3u);
+  EXPECT_FALSE(totals_.stopped_early);
+  EXPECT_EQ(counters_.errors.load(), 1u);
+}
+
+TEST_F(IssuerTest, AStopFlagIssuesNothingMore) {
+  stop_ = true;
+  EXPECT_EQ(Run({Read(0, {}, 0)}).size(), 0u);
+  EXPECT_TRUE(totals_.stopped_early);
+  EXPECT_EQ(totals_.stop_reason, "interrupted");
+}
+
+TEST_F(IssuerTest, NothingIsIssuedAfterTheDurationAndTheRunIsWhole) {
+  duration_ns_ = 100;
+  EXPECT_EQ(Run({Read(0, {}, 0), Read(100, {}, 4096), Read(101, {}, 8192)}).size(), 2u);
+  EXPECT_FALSE(totals_.stopped_early);
+}
+
+TEST_F(IssuerTest, AThousandIosInManyOrdersAllCompleteOnce) {
+  rule_ = TimingRule::kMaxOrder;
+  depth_ = 16;
+  batch_ = 4;
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 1'000; ++i) {
+    const uint64_t at = static_cast<uint64_t>(i * 37 % 50) * 2048;
+    records.push_back(
+        Io(i % 3 == 0 ? Op::kWrite : Op::kRead, i * 10, i * 10 + 5 + i * 7919 % 300, at, 4096));
+    service_ns_[at] = 3 + static_cast<int64_t>(at / 2048 % 40);
+  }
+  EXPECT_EQ(Run(records).size(), 1'000u);
+  EXPECT_FALSE(totals_.stopped_early);
+  // By the definition: issued only after all that had completed before its arrival.
+  for (size_t i = 0; i < records.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (*records[j].complete_ns <= *records[i].queue_ns) {
+        ASSERT_LE(results_[j].complete_ns, results_[i].issue_ns) << j << " before " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blktape

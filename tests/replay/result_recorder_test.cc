@@ -1,0 +1,148 @@
+#include "replay/result_recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/replay/temp_trace.h"
+
+namespace blktape {
+namespace {
+
+using testing::ElementsAre;
+
+IssuedIo Done(uint64_t sequence, int64_t due_ns = 0, int64_t issue_ns = 0) {
+  IssuedIo io;
+  io.io.sequence = sequence;
+  io.io.ordinal = sequence + 100;
+  io.io.bytes = 4096;
+  io.bytes_done = 4096;
+  io.due_ns = due_ns;
+  io.issue_ns = issue_ns;
+  io.complete_ns = issue_ns + 50;
+  io.free_slot = true;
+  return io;
+}
+
+class ResultRecorderTest : public testing::Test {
+ protected:
+  void Open(uint32_t window = 1024) {
+    path_ = FreshPath("result.tape");
+    proto::Header header;
+    header.add_devices();
+    auto writer = TraceWriter::Create(path_, header);
+    ASSERT_TRUE(writer.ok()) << writer.status().message();
+    writer_ = std::move(*writer);
+    recorder_.emplace(writer_.get(), window);
+  }
+  std::vector<uint64_t> OrdinalsWritten() {
+    EXPECT_TRUE(recorder_->Flush().ok());
+    EXPECT_TRUE(writer_->Finish({}).ok());
+    std::vector<uint64_t> ordinals;
+    for (const IoRecord& io : ReadTrace(path_).records) ordinals.push_back(*io.ordinal - 100);
+    return ordinals;
+  }
+  std::string path_;
+  std::unique_ptr<TraceWriter> writer_;
+  std::optional<ResultRecorder> recorder_;
+};
+
+TEST_F(ResultRecorderTest, PutsCompletionsBackIntoTheOrderOfThePlan) {
+  Open();
+  for (const uint64_t sequence : {2, 0, 3, 1, 4}) {
+    ASSERT_TRUE(recorder_->Add(Done(sequence)).ok());
+  }
+  EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_F(ResultRecorderTest, IosThatWereNeverIssuedLeaveNoGap) {
+  Open();
+  for (const uint64_t sequence : {0, 5, 3}) ASSERT_TRUE(recorder_->Add(Done(sequence)).ok());
+  EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 3, 5));
+}
+
+TEST_F(ResultRecorderTest, OneThatStaysBehindTheWindowComesOutOfOrderInsteadOfHoldingAllBack) {
+  Open(/*window=*/4);
+  for (uint64_t sequence = 1; sequence <= 6; ++sequence) {
+    ASSERT_TRUE(recorder_->Add(Done(sequence)).ok());
+  }
+  ASSERT_TRUE(recorder_->Add(Done(0)).ok());
+  EXPECT_THAT(OrdinalsWritten(), ElementsAre(1, 2, 3, 4, 5, 6, 0));
+}
+
+TEST_F(ResultRecorderTest, AWindowThatGrowsKeepsWhatItHolds) {
+  Open(1 << 14);
+  std::vector<uint64_t> expected;
+  for (uint64_t sequence = 0; sequence <= 5'000; ++sequence) expected.push_back(sequence);
+  for (uint64_t sequence = 5'000; sequence > 0; --sequence) {
+    ASSERT_TRUE(recorder_->Add(Done(sequence)).ok());
+  }
+  ASSERT_TRUE(recorder_->Add(Done(0)).ok());
+  EXPECT_EQ(OrdinalsWritten(), expected);
+}
+
+TEST_F(ResultRecorderTest, ARecordHoldsDueSubmittedAndCompletedTimes) {
+  Open();
+  IssuedIo io = Done(0, /*due=*/1'000, /*issue=*/1'040);
+  io.io.op = Op::kWrite;
+  io.io.flags = kFlagFua;
+  io.io.offset_bytes = 8192;
+  io.free_slot = false;
+  ASSERT_TRUE(recorder_->Add(io).ok());
+  ASSERT_TRUE(recorder_->Flush().ok());
+  ASSERT_TRUE(writer_->Finish({}).ok());
+  const IoRecord record = ReadTrace(path_).records.at(0);
+  EXPECT_EQ(record.op, Op::kWrite);
+  EXPECT_EQ(record.flags, kFlagFua | kFlagBacklog);
+  EXPECT_EQ(record.lba, Lba(16));
+  EXPECT_EQ(record.bytes, 4096u);
+  EXPECT_EQ(record.queue_ns, 1'000);
+  EXPECT_EQ(record.issue_ns, 1'040);
+  EXPECT_EQ(record.complete_ns, 1'090);
+  EXPECT_EQ(record.error, 0u);
+  EXPECT_EQ(record.ordinal, 100u);
+}
+
+TEST(ResultRecorderCountTest, ErrorsShortTransfersAndLatenessAreCountedApart) {
+  ResultRecorder recorder(nullptr);
+  IssuedIo failed = Done(0);
+  failed.error = 5;
+  failed.bytes_done = 0;
+  IssuedIo cut = Done(1);
+  cut.bytes_done = 512;
+  IssuedIo backlog = Done(2, 0, 5'000'000);
+  backlog.free_slot = false;
+  for (const IssuedIo& io :
+       {failed, cut, backlog, Done(3, 0, 100'000), Done(4, 0, 100'001), Done(5, 0, 1'000'001)}) {
+    ASSERT_TRUE(recorder.Add(io).ok());
+  }
+  proto::ReplayOutcome outcome;
+  recorder.Report(&outcome);
+  EXPECT_EQ(outcome.completed(), 6);
+  EXPECT_EQ(outcome.errors(), 1);
+  EXPECT_EQ(outcome.errors_by_errno().at(5), 1);
+  EXPECT_EQ(outcome.short_transfers(), 1) << "an error is not also short";
+  EXPECT_EQ(outcome.free_slot(), 5) << "backlog is not lateness";
+  EXPECT_EQ(outcome.late_free_100us(), 2);
+  EXPECT_EQ(outcome.late_free_1ms(), 1);
+  EXPECT_GE(outcome.free_lateness_p999_ns(), 1'000'001);
+  EXPECT_LE(outcome.free_lateness_p999_ns(), 1'031'252) << "a 32nd above at most";
+}
+
+TEST(RecorderThreadTest, TakesEverythingAndTellsOfTheFirstFailure) {
+  std::atomic<bool> halt = false;
+  uint64_t taken = 0;
+  RecorderThread thread(
+      [&taken](const IssuedIo& io) {
+        ++taken;
+        return io.io.sequence == 7 ? Status(StatusCode::kResourceExhausted, "disk full")
+                                   : OkStatus();
+      },
+      &halt);
+  for (uint64_t sequence = 0; sequence < 50'000; ++sequence) thread.Done(Done(sequence));
+  EXPECT_EQ(thread.Join().message(), "disk full");
+  EXPECT_EQ(taken, 50'000u);
+  EXPECT_TRUE(halt);
+}
+
+}  // namespace
+}  // namespace blktape

@@ -1,0 +1,67 @@
+#include "replay/trace_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/replay/fake_records.h"
+#include "tests/replay/temp_trace.h"
+
+namespace blktape {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+// (ordinal, arrival) of everything a stream delivers.
+std::vector<std::pair<uint64_t, int64_t>> All(TraceStream* stream) {
+  std::vector<std::pair<uint64_t, int64_t>> all;
+  IoRecord io;
+  uint64_t ordinal = 0;
+  while (*stream->Next(&io, &ordinal)) all.emplace_back(ordinal, *io.arrival_ns());
+  return all;
+}
+
+std::vector<std::pair<uint64_t, int64_t>> AllOf(const std::string& path,
+                                                const TraceStreamOptions& options) {
+  auto stream = TraceStream::Open(path, options);
+  EXPECT_TRUE(stream.ok()) << stream.status().message();
+  return All(stream->get());
+}
+
+TEST(TraceStreamTest, DeliversEveryRecordWithItsIndex) {
+  const std::string path = TempTrace("all.tape", {Read(10, 20), Read(15, 30), Read(40, 45)});
+  auto stream = TraceStream::Open(path, {});
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ((*stream)->records(), 3u);
+  EXPECT_EQ((*stream)->span_ns(), 30);
+  EXPECT_THAT(All(stream->get()), ElementsAre(Pair(0, 10), Pair(1, 15), Pair(2, 40)));
+}
+
+TEST(TraceStreamTest, FromAndToAreCountedFromTheTracesFirstArrival) {
+  const std::string path =
+      TempTrace("piece.tape", {Read(100, 101), Read(110, 111), Read(120, 121), Read(130, 131)});
+  EXPECT_THAT(AllOf(path, {.from_ns = 10, .to_ns = 30}), ElementsAre(Pair(1, 110), Pair(2, 120)));
+}
+
+TEST(TraceStreamTest, APieceFarInsideKeepsItsIndices) {
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 1'000; ++i) records.push_back(Read(1'000 + i * 10, {}));
+  const std::string path = TempTrace("far.tape", records, 1, /*records_per_frame=*/64);
+  EXPECT_THAT(AllOf(path, {.from_ns = 7'770, .to_ns = 7'790}),
+              ElementsAre(Pair(777, 8'770), Pair(778, 8'780)));
+}
+
+TEST(TraceStreamTest, EachPassBeginsWhereTheOneBeforeEnded) {
+  const std::string path = TempTrace("loop.tape", {Read(100, 170), Read(120, 130)});
+  // The piece lasts from 100 to the last completion at 170.
+  EXPECT_THAT(AllOf(path, {.loops = 3}), ElementsAre(Pair(0, 100), Pair(1, 120), Pair(0, 170),
+                                                     Pair(1, 190), Pair(0, 240), Pair(1, 260)));
+}
+
+TEST(TraceStreamTest, AnEmptyPieceEndsEvenWhenRepeatedForEver) {
+  const std::string path = TempTrace("empty.tape", {Read(100, 170)});
+  EXPECT_TRUE(AllOf(path, {.from_ns = 1'000, .loops = 0}).empty());
+}
+
+}  // namespace
+}  // namespace blktape
