@@ -1,8 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <sstream>
+#include <system_error>
 
 #include "base/quantity.h"
 #include "base/version.h"
@@ -37,7 +41,18 @@ class Cli11Flags : public Flags {
     app_->add_flag(names, *value, help);
   }
   void Count(const std::string& names, uint64_t* value, const std::string& help) override {
-    app_->add_option(names, *value, help)->type_name("N");
+    app_->add_option_function<std::string>(
+            names,
+            [value, names](const std::string& text) {
+              // Not left to the library: it takes "-3" for a very large number.
+              const char* const end = text.data() + text.size();
+              const auto [rest, error] = std::from_chars(text.data(), end, *value);
+              if (error != std::errc() || rest != end) {
+                throw CLI::ValidationError(names, "\"" + text + "\" is no whole number");
+              }
+            },
+            help)
+        ->type_name("N");
   }
   void Number(const std::string& names, double* value, const std::string& help) override {
     app_->add_option(names, *value, help)->type_name("X");
@@ -120,7 +135,26 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+constexpr size_t kColumns = 79;
+
+// Breaks lines that are too long at a space; what follows is indented to `column`.
+std::string Wrap(const std::string& text, size_t column) {
+  std::string wrapped;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    while (line.size() > kColumns) {
+      const size_t space = line.rfind(' ', kColumns);
+      if (space == std::string::npos || space <= column) break;
+      wrapped += line.substr(0, space) + "\n";
+      line = std::string(column, ' ') + line.substr(space + 1);
+    }
+    wrapped += line + "\n";
+  }
+  return wrapped;
+}
+
 std::string Overview(const std::vector<Command>& commands) {
+  constexpr size_t kVerbColumn = 14;
   std::string text =
       "blktape records block I/O, replays it on candidate drives and scores them.\n"
       "\n"
@@ -130,9 +164,11 @@ std::string Overview(const std::vector<Command>& commands) {
       "\n"
       "Verbs:\n";
   for (const Command& command : commands) {
-    text += "  " + command.name + std::string(12 - std::min<size_t>(command.name.size(), 11), ' ') +
+    text += "  " + command.name +
+            std::string(kVerbColumn - 2 - std::min<size_t>(command.name.size(), 11), ' ') +
             command.summary + "\n";
   }
+  text = Wrap(text, kVerbColumn);
   text +=
       "\n"
       "`blktape VERB --help` tells more; `blktape --version` the version.\n"
@@ -142,8 +178,9 @@ std::string Overview(const std::vector<Command>& commands) {
 }
 
 std::string HelpOf(const Command& command, CLI::App* app) {
-  app->get_formatter()->column_width(28);
-  std::string text = command.summary + "\n\n";
+  constexpr size_t kHelpColumn = 28;
+  app->get_formatter()->column_width(kHelpColumn);
+  std::string text = Wrap(command.summary, 0) + "\n";
   if (!command.examples.empty()) {
     text += "Examples:\n";
     size_t begin = 0;
@@ -155,7 +192,7 @@ std::string HelpOf(const Command& command, CLI::App* app) {
     }
     text += "\n";
   }
-  return text + app->help();
+  return text + Wrap(app->help(), kHelpColumn);
 }
 
 int RunVerb(const Command& command, const Line& line) {
@@ -195,7 +232,9 @@ int UsageError(const std::string& message) {
   return kExitUsage;
 }
 
-int RunMain(int argc, char** argv, const std::vector<Command>& commands) {
+namespace {
+
+int Dispatch(int argc, char** argv, const std::vector<Command>& commands) {
   if (argc < 2) {
     std::cerr << Overview(commands);
     return kExitUsage;
@@ -230,6 +269,17 @@ int RunMain(int argc, char** argv, const std::vector<Command>& commands) {
     message += "; did you mean \"" + nearest->name + "\"?";
   }
   return UsageError(message + "\n  try:  blktape --help");
+}
+
+}  // namespace
+
+int RunMain(int argc, char** argv, const std::vector<Command>& commands) {
+  const int code = Dispatch(argc, argv, commands);
+  // A result that did not reach its reader (a full disk) is no success.
+  if (std::cout.flush().fail() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return Fail(ErrnoStatus(errno, "standard output"));
+  }
+  return code;
 }
 
 }  // namespace blktape

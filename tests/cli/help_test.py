@@ -1,0 +1,86 @@
+"""What a person meets first: help, versions, mistyped verbs, exit statuses."""
+
+import re
+import subprocess
+import unittest
+
+from tests.harness import cases
+
+BLKTAPE = "cli/blktape"
+
+
+def run(*words):
+    return subprocess.run([BLKTAPE, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def verbs():
+    listed = run("--help").stdout.split("Verbs:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
+
+
+class HelpTest(unittest.TestCase):
+    def test_overview_lists_verbs_within_80_columns(self):
+        self.assertIn("analyze", verbs())
+        for line in run("--help").stdout.splitlines():
+            self.assertLess(len(line), 80, line)
+
+    def test_every_verb_helps_within_80_columns_examples_first(self):
+        for verb in verbs():
+            with self.subTest(verb):
+                help_of = run(verb, "--help")
+                self.assertEqual(help_of.returncode, 0)
+                self.assertEqual(help_of.stderr, "")
+                for line in help_of.stdout.splitlines():
+                    self.assertLess(len(line), 80, line)
+                self.assertIn("Examples:\n  blktape " + verb, help_of.stdout)
+                self.assertLess(help_of.stdout.index("Examples:"), help_of.stdout.index("--help"))
+
+    def test_examples_name_only_flags_that_the_verb_has(self):
+        for verb in verbs():
+            with self.subTest(verb):
+                text = run(verb, "--help").stdout
+                examples, rest = text.split("\n\n", 2)[1:]
+                own = re.sub(r" -- .*", "", examples)  # after "--" come another program's words
+                for flag in re.findall(r"(?<=\s)--?[a-z][a-z-]*", own):
+                    self.assertRegex(rest, r"(?<![\w-])%s(?![\w-])" % re.escape(flag))
+
+    def test_help_is_asked_for_in_any_place(self):
+        for verb in verbs():
+            self.assertEqual(run(verb, "-h").stdout, run(verb, "--help").stdout)
+
+    def test_version(self):
+        self.assertRegex(run("--version").stdout, r"^blktape \d+\.\d+\.\d+\n$")
+
+    def test_nothing_at_all_shows_the_overview_as_a_mistake(self):
+        result = run()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("Verbs:", result.stderr)
+
+    def test_a_mistyped_verb_is_named_with_the_nearest(self):
+        result = run("analyse")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn('there is no verb "analyse"; did you mean "analyze"?', result.stderr)
+
+    def test_a_verb_like_none_gets_no_guess(self):
+        result = run("frobnicate")
+        self.assertEqual(result.returncode, 2)
+        self.assertNotIn("did you mean", result.stderr)
+        self.assertIn("try:  blktape --help", result.stderr)
+
+    def test_an_unknown_flag_is_a_usage_error_of_every_verb(self):
+        for verb in verbs():
+            with self.subTest(verb):
+                result = run(verb, "--no-such-flag")
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn("blktape %s --help" % verb, result.stderr)
+
+    def test_results_never_go_where_there_is_no_room(self):
+        # A full disk behind standard output is a failure, not a success.
+        with open("/dev/full", "w") as full:
+            for words in (["--help"], ["analyze", "--help"], ["--version"]):
+                status = subprocess.run([BLKTAPE, *words], stdout=full, stderr=subprocess.DEVNULL, check=False).returncode
+                self.assertNotEqual(status, 0, words)
+
+
+if __name__ == "__main__":
+    cases.main()
