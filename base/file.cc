@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,7 +108,18 @@ Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path) {
 Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) return ErrnoStatus(errno, path);
+  // Where locks do not exist (some network file systems) the file is as good without.
+  (void)flock(fd.get(), LOCK_EX | LOCK_NB);
   return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(std::move(fd), path));
+}
+
+Result<UniqueFd> LockFile(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, path);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Status(StatusCode::kFailedPrecondition, path + ": another process is at work on it");
+  }
+  return fd;
 }
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -142,7 +154,11 @@ Status RenameDurably(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
     return ErrnoStatus(errno, to);
   }
-  std::string folder = std::filesystem::path(to).parent_path().string();
+  return SyncFolderOf(to);
+}
+
+Status SyncFolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
   UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || fsync(fd.get()) != 0) return ErrnoStatus(errno, folder + ": sync");

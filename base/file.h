@@ -34,8 +34,13 @@ class UniqueFd {
 // A file opened for reading; "-" is standard input. Messages name the path.
 Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path);
 
-// A new file, mode 0600. kAlreadyExists if `path` exists: nothing is ever overwritten.
+// A new file, mode 0600, locked (flock) as long as the sink lives. kAlreadyExists if `path` exists:
+// nothing is ever overwritten.
 Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path);
+
+// Opens `path` and locks it (flock) until the descriptor is closed. kFailedPrecondition if somebody
+// has locked it: a sink of CreateFile that still lives, in whatever process.
+Result<UniqueFd> LockFile(const std::string& path);
 
 // The whole of a small file (a sysfs or procfs attribute too).
 Result<std::string> ReadFile(const std::string& path);
@@ -49,5 +54,8 @@ Status WriteAttribute(const std::string& path, std::string_view text);
 // Gives `from` the name `to`, durably (the folder is synced), and fails with kAlreadyExists rather
 // than replace.
 Status RenameDurably(const std::string& from, const std::string& to);
+
+// Makes removals and new names in the folder of `path` durable.
+Status SyncFolderOf(const std::string& path);
 
 }  // namespace blktape

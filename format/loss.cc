@@ -69,4 +69,12 @@ void LossTally::Add(proto::LossReason reason, const Total& total) {
   AddSaturating(total.unknowable, &lost_events_);
 }
 
+LossTally TallyOf(const proto::Summary& summary) {
+  LossTally tally;
+  for (const proto::LossTotal& total : summary.losses()) {
+    tally.Add(total.reason(), {total.count(), total.unknowable()});
+  }
+  return tally;
+}
+
 }  // namespace blktape

@@ -32,4 +32,7 @@ class LossTally {
   uint64_t lost_events_ = 0;
 };
 
+// The losses that a summary names.
+LossTally TallyOf(const proto::Summary& summary);
+
 }  // namespace blktape

@@ -1,15 +1,12 @@
 #include "format/trace_writer.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "base/file.h"
 #include "base/version.h"
 #include "format/column_codec.h"
 #include "format/frame_index.h"
@@ -21,6 +18,8 @@
 namespace blktape {
 namespace {
 
+// A plane of fewer bytes does not pay for an entropy table of its own (docs/trace_format.md).
+constexpr uint32_t kMinSplitRecords = 400;
 // A frame of nothing but losses or marks ends here too.
 constexpr size_t kFrameMessagesBytes = 4u << 20;
 // Bounds the memory of CountQueued.
@@ -31,13 +30,6 @@ class TraceWriterImpl : public TraceWriter {
   TraceWriterImpl(ByteSink* sink, const TraceWriterOptions& options)
       : frames_(sink, options.zstd_level),
         records_per_frame_(std::clamp(options.records_per_frame, 1u, kMaxBatchRecords)) {}
-
-  // With it Finish() renames `sink`'s file from `partial_path` to `path`.
-  void Own(std::unique_ptr<ByteSink> sink, std::string partial_path, std::string path) {
-    owned_sink_ = std::move(sink);
-    partial_path_ = std::move(partial_path);
-    path_ = std::move(path);
-  }
 
   Status Begin(const proto::Header& header) {
     proto::Message message;
@@ -117,8 +109,7 @@ class TraceWriterImpl : public TraceWriter {
     AppendDelimited(message, &content_);
     RETURN_IF_ERROR(EmitFrame(std::nullopt));
     RETURN_IF_ERROR(frames_.WriteSeekTable());
-    RETURN_IF_ERROR(frames_.Sync());
-    return path_.empty() ? OkStatus() : RenameDurably(partial_path_, path_);
+    return frames_.Sync();
   }
 
   uint64_t records() const override { return records_; }
@@ -175,6 +166,7 @@ class TraceWriterImpl : public TraceWriter {
     frame_records_ += pending_.size();
     pending_.clear();
     AppendDelimited(batch_, &content_);
+    if (batch_.batch().count() < kMinSplitRecords) return;
     const size_t batch_begin = content_.size() - batch_.batch().ByteSizeLong();
     for (const size_t end : PlaneEnds(batch_.batch())) block_ends_.push_back(batch_begin + end);
   }
@@ -280,9 +272,6 @@ class TraceWriterImpl : public TraceWriter {
     for (const std::string& name : processes_.names()) summary->add_process_names(name);
   }
 
-  std::unique_ptr<ByteSink> owned_sink_;
-  std::string partial_path_;
-  std::string path_;
   FrameWriter frames_;
   const uint32_t records_per_frame_;
   uint32_t device_count_ = 0;
@@ -325,25 +314,6 @@ class TraceWriterImpl : public TraceWriter {
 };
 
 }  // namespace
-
-Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
-                                                         const proto::Header& header,
-                                                         const TraceWriterOptions& options) {
-  std::error_code error;
-  if (std::filesystem::symlink_status(path, error).type() !=
-      std::filesystem::file_type::not_found) {
-    return Status(StatusCode::kAlreadyExists, path + ": exists; nothing is overwritten");
-  }
-  const std::string partial_path = path + ".partial";
-  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(partial_path));
-  auto writer = std::make_unique<TraceWriterImpl>(sink.get(), options);
-  writer->Own(std::move(sink), partial_path, path);
-  if (const Status status = writer->Begin(header); !status.ok()) {
-    std::filesystem::remove(partial_path, error);  // made a moment ago, and holds nothing
-    return status;
-  }
-  return std::unique_ptr<TraceWriter>(std::move(writer));
-}
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::ToSink(ByteSink* sink,
                                                          const proto::Header& header,

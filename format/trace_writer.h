@@ -14,13 +14,18 @@ namespace blktape {
 
 struct TraceWriterOptions {
   int zstd_level = 3;
-  uint32_t records_per_frame = 65536;
+  // A larger frame is a little smaller per record; a damaged one costs more of them.
+  uint32_t records_per_frame = 32768;
+  // Create() alone: when most frames were ended early by FlushFrame, Finish() rewrites them into
+  // full ones, which saves a fifth of the file and takes about a second per 2 million records.
+  bool compact = true;
 };
 
 // Writes a trace into `PATH.partial`; Finish() adds summary and seek table and gives it the name
 // PATH. A writer destroyed before Finish leaves the .partial: readable, and marked as not cleanly
-// finished. Memory: one frame, whatever the length of the trace, plus 24 bytes a frame for the
-// index. Not thread-safe.
+// finished (format/recover.h makes a finished trace of it). While the writer lives it holds a lock
+// (flock) on the .partial. Memory: one frame, whatever the length of the trace, plus 8 bytes a
+// frame for the seek table and at most 2 MiB for the index. Not thread-safe.
 class TraceWriter {
  public:
   // kAlreadyExists if `path` or `path`.partial exists; then nothing is touched. Files have mode
@@ -36,8 +41,9 @@ class TraceWriter {
   // The id of `name` in the process dictionary; the same name gets the same id.
   virtual uint32_t ProcessId(std::string_view name) = 0;
 
-  // Records come in order of arrival; one out of order is stored as it is. After a failure every
-  // further call returns the same failure.
+  // Records come in order of arrival; one out of order is stored as it is. After a failed write
+  // every further call returns the same failure. kInvalidArgument, and nothing is written, if the
+  // header has no such device.
   virtual Status Write(const IoRecord& record) = 0;
   // At this place in the stream.
   virtual Status WriteLoss(const proto::Loss& loss) = 0;
@@ -54,7 +60,8 @@ class TraceWriter {
   virtual Status FlushFrame(bool sync) = 0;
 
   // `extra` carries what only the caller knows (end anchor, replay outcome, own_excluded); counts,
-  // losses and the index are filled in by the writer. Last call.
+  // losses and the index are filled in by the writer. Last call. May take seconds (see `compact`):
+  // not for a thread that must not stall. When it fails the .partial stays.
   virtual Status Finish(const proto::Summary& extra) = 0;
 
   virtual uint64_t records() const = 0;

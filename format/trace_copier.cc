@@ -1,0 +1,72 @@
+#include "format/trace_copier.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/byte_stream.h"
+#include "base/file.h"
+#include "format/loss.h"
+
+namespace blktape {
+
+void TraceCopier::Keep(const Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+void TraceCopier::OnAnchor(const proto::ClockAnchor& anchor) {
+  last_anchor_ = anchor;
+  Keep(writer_->WriteAnchor(anchor));
+}
+
+void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
+  for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
+    writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
+  }
+  writer_->CountQueued(Op::kFlush, 0, sizes.flushes_asked());
+  writer_->CountFlaggedWrites(sizes.flagged_writes());
+}
+
+std::optional<uint32_t> TraceCopier::NewProcessId(const TraceReader& reader, uint32_t id) {
+  const auto known = process_ids_.find(id);
+  if (known != process_ids_.end()) return known->second;
+  const std::string_view name = reader.ProcessName(id);
+  if (name.empty()) return std::nullopt;
+  const uint32_t new_id = writer_->ProcessId(name);
+  process_ids_.emplace(id, new_id);
+  return new_id;
+}
+
+Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
+  writer_ = writer;
+  IoRecord record;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+    RETURN_IF_ERROR(status_);
+    if (!more) return OkStatus();
+    if (record.process) record.process = NewProcessId(*reader, *record.process);
+    RETURN_IF_ERROR(writer_->Write(record));
+  }
+}
+
+Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
+                                   const TraceWriterOptions& options) {
+  TraceCopier copier;
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader,
+                   TraceReader::Open(from_path, &copier));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, CreateFile(to_path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
+                   TraceWriter::ToSink(sink.get(), reader->header(), options));
+  RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
+  proto::Summary summary = reader->summary().value_or(proto::Summary());
+  const bool whole = reader->summary() && summary.records() == writer->records() &&
+                     TallyOf(summary).lost_events() == reader->lost_events();
+  if (!whole) {
+    summary.set_recovered(true);
+    if (!summary.has_end() && copier.last_anchor()) *summary.mutable_end() = *copier.last_anchor();
+  }
+  RETURN_IF_ERROR(writer->Finish(summary));
+  return RewriteReport{writer->records(), reader->lost_events(), whole};
+}
+
+}  // namespace blktape

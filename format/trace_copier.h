@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/status.h"
+#include "format/trace_reader.h"
+#include "format/trace_writer.h"
+
+namespace blktape {
+
+// Copies a trace: records, losses (the reader's own findings too), anchors, marks, sizes as queued
+// and names of processes, each in its place. Ids of processes may change; one whose name is lost
+// becomes absent. Not thread-safe.
+class TraceCopier : public TraceObserver {
+ public:
+  // Copies all that `reader` has left into `writer`; `reader` was opened with this object as its
+  // observer. Does not finish `writer`.
+  Status Copy(TraceReader* reader, TraceWriter* writer);
+
+  // The last anchor met, where there was one.
+  const std::optional<proto::ClockAnchor>& last_anchor() const { return last_anchor_; }
+
+ private:
+  void OnLoss(const proto::Loss& loss) override { Keep(writer_->WriteLoss(loss)); }
+  void OnAnchor(const proto::ClockAnchor& anchor) override;
+  void OnMark(const proto::Mark& mark) override { Keep(writer_->WriteMark(mark)); }
+  void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
+  void Keep(const Status& status);
+  std::optional<uint32_t> NewProcessId(const TraceReader& reader, uint32_t id);
+
+  TraceWriter* writer_ = nullptr;
+  Status status_;  // the first failure inside a callback
+  std::optional<proto::ClockAnchor> last_anchor_;
+  std::unordered_map<uint32_t, uint32_t> process_ids_;
+};
+
+struct RewriteReport {
+  uint64_t records = 0;
+  uint64_t lost_events = 0;
+  // The input was finished, and nothing that it once held is missing.
+  bool whole = false;
+};
+
+// Copies the trace at `from_path` into the new file `to_path` with full-size frames, finishes it
+// there and syncs it. If the input was not whole the copy says that it was recovered.
+Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
+                                   const TraceWriterOptions& options);
+
+}  // namespace blktape
