@@ -78,12 +78,17 @@ std::optional<double> ResponseCost(const Segment& segment, const SegmentState& s
   return state.all.mean_ns();
 }
 
-const char* CostName(int cost) {
+}  // namespace
+
+const char* CostName(Cost cost) {
   constexpr std::array kNames = {"response", "tail", "work"};
   return kNames[static_cast<size_t>(cost)];
 }
 
-}  // namespace
+const char* CostKey(Cost cost) {
+  constexpr std::array kKeys = {"response_ns", "tail_ns", "busy_ns"};
+  return kKeys[static_cast<size_t>(cost)];
+}
 
 struct RunCostsBuilder::Impl {
   struct Service {
@@ -201,8 +206,8 @@ Result<std::vector<SegmentCosts>> CycleCosts(const RunCosts& timed, const RunCos
       const std::optional<double>& cost = measured[static_cast<size_t>(m)];
       if (!cost) {
         return Status(StatusCode::kDataLoss, "segment " + std::to_string(k + 1) +
-                                                 ": no I/O from which to tell its " + CostName(m) +
-                                                 " cost");
+                                                 ": no I/O from which to tell its " +
+                                                 CostName(static_cast<Cost>(m)) + " cost");
       }
       of_segment[static_cast<size_t>(m)] = std::max(*cost, 1.0);
     }

@@ -19,6 +19,10 @@ namespace blktape {
 enum class Cost { kResponse = 0, kTail = 1, kWork = 2 };
 inline constexpr int kCosts = 3;
 using SegmentCosts = std::array<double, kCosts>;
+// "response", "tail", "work".
+const char* CostName(Cost cost);
+// Its key in JSON: "response_ns", "tail_ns", "busy_ns".
+const char* CostKey(Cost cost);
 
 inline constexpr uint64_t kClassCounts = 200;  // I/Os a class needs in a segment to count
 // The mean of the worst of so many foreground I/Os each: 1 %.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/run_costs.h"
+#include "base/status.h"
+
+namespace blktape {
+
+// The costs of a drive that was scored before, to be the reference of another one.
+struct MeasuredReference {
+  std::string name;  // model of its target, else its path
+  std::vector<SegmentCosts> costs;
+  std::optional<int64_t> wait_ns;
+};
+
+// From the text of its report.json. kFailedPrecondition if that was a score of another trace, by
+// another version or invalid, kDataLoss if it is no such report.
+Result<MeasuredReference> ParseReference(const std::string& report_json,
+                                         const std::string& trace_hash);
+
+}  // namespace blktape

@@ -1,0 +1,12 @@
+#include "analysis/score_report.h"
+
+namespace blktape {
+
+std::optional<double> ScoreReport::storage_wait_s_per_workday() const {
+  if (waits_ns.empty()) return std::nullopt;
+  double sum_ns = 0;
+  for (const int64_t wait_ns : waits_ns) sum_ns += static_cast<double>(wait_ns);
+  return WaitSecondsPerWorkday(sum_ns / static_cast<double>(waits_ns.size()), recording_ns);
+}
+
+}  // namespace blktape

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/derived_figures.h"
+#include "analysis/latency_histogram.h"
+#include "analysis/run_costs.h"
+#include "analysis/score.h"
+#include "analysis/segments.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// One replay of a score, as the report shows it.
+struct ScoredRun {
+  std::string label;  // "cycle 2, timed"
+  std::string file;   // of the result trace, within the report's folder
+  std::string rule;   // "timed x1", "max order"
+  std::string engine;
+  proto::ReplayOutcome outcome;
+  LatencyHistogram lateness;  // Q2D of data requests
+  LatencyHistogram service;   // D2C of data requests
+  int64_t busy_ns = 0;
+  int64_t wait_ns = 0;
+  std::vector<std::string> invalid_reasons;
+};
+
+// All that a score says. `score` is absent where no cycle could be measured.
+struct ScoreReport {
+  std::string trace_name;
+  std::string trace_hash;  // SHA-256 of the trace file
+  std::string state;       // "as-is"
+  std::string rule;        // "score 1: timed x1, max order"
+  std::vector<proto::Device> targets;
+  std::string reference;  // "simulated drive, version 1", or the folder of a measured one
+  uint64_t lost_events = 0;
+  bool loss_accepted = false;
+  int64_t recording_ns = 0;
+
+  Segmentation segmentation;
+  std::vector<SegmentCosts> reference_costs;
+  std::optional<int64_t> reference_wait_ns;
+  Cycles cycles;
+  std::vector<int64_t> waits_ns;  // of each cycle's timed run
+  std::optional<Score> score;
+  DerivedFigures derived;
+  std::vector<ScoredRun> runs;
+  std::vector<std::string> invalid_reasons;  // of all runs and of the whole
+
+  bool valid() const { return invalid_reasons.empty() && score.has_value(); }
+  // The mean over cycles, scaled to a workday; absent without a cycle.
+  std::optional<double> storage_wait_s_per_workday() const;
+};
+
+// The JSON of `blktape score --json` and of report.json; keys are defined in docs/score.md and
+// stay.
+nlohmann::ordered_json ScoreJson(const ScoreReport& report);
+// Below 80 columns. An invalid score is never shown without saying so.
+std::string ScoreText(const ScoreReport& report);
+
+}  // namespace blktape

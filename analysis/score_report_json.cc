@@ -1,0 +1,142 @@
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analysis/report_json.h"
+#include "analysis/score_report.h"
+
+namespace blktape {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kClassKeys = {"reads_to_16k", "reads_over_16k", "sync_writes_and_flushes"};
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json CostsJson(const SegmentCosts& costs) {
+  Json json;
+  for (size_t m = 0; m < kCosts; ++m) json[CostKey(static_cast<Cost>(m))] = costs[m];
+  return json;
+}
+
+Json SegmentsJson(const ScoreReport& report) {
+  Json json = Json::array();
+  for (size_t k = 0; k < report.segmentation.segments.size(); ++k) {
+    const Segment& segment = report.segmentation.segments[k];
+    Json row = {{"first_record", segment.first_ordinal},
+                {"end_record", segment.end_ordinal},
+                {"cut_at_idle", segment.cut_at_idle},
+                {"foreground_ios", segment.foreground},
+                {"bytes", segment.bytes}};
+    for (size_t i = 0; i < kWaitClasses; ++i) row[kClassKeys[i]] = segment.by_class[i];
+    row["reference"] =
+        k < report.reference_costs.size() ? CostsJson(report.reference_costs[k]) : Json(nullptr);
+    row["cycles"] = Json::array();
+    for (const auto& cycle : report.cycles) row["cycles"].push_back(CostsJson(cycle[k]));
+    json.push_back(row);
+  }
+  return json;
+}
+
+Json VariantsJson(const ScoreReport& report) {
+  Json json = Json::array();
+  if (!report.score) return json;
+  for (const Score::Variant& variant : report.score->variants) {
+    json.push_back(
+        {{"weight", CostName(variant.cost)}, {"factor", variant.factor}, {"score", variant.score}});
+  }
+  return json;
+}
+
+Json TargetsJson(const ScoreReport& report) {
+  Json json = Json::array();
+  for (const proto::Device& target : report.targets) {
+    json.push_back({{"path", target.path()},
+                    {"model", target.model()},
+                    {"serial", target.serial()},
+                    {"firmware", target.firmware()},
+                    {"transport", target.transport()},
+                    {"scheduler", target.scheduler()},
+                    {"write_cache", target.write_cache()},
+                    {"size_bytes", target.size_bytes()},
+                    {"is_file", target.is_file()}});
+  }
+  return json;
+}
+
+Json DerivedJson(const DerivedFigures& derived) {
+  return {{"data_rate_mb_s", OrNull(derived.data_rate_mb_s())},
+          {"access_time_us", OrNull(derived.access_time_us())},
+          {"pcmark_form", OrNull(derived.pcmark_form())},
+          {"max_iops", OrNull(derived.max_iops())},
+          {"max_mb_s", OrNull(derived.max_mb_s())},
+          {"mean_transfer_bytes", OrNull(derived.mean_transfer_bytes())},
+          {"read_response_ns", LatencyJson(derived.read_response())},
+          {"write_response_ns", LatencyJson(derived.write_response())},
+          {"read_service_ns", LatencyJson(derived.read_service())},
+          {"write_service_ns", LatencyJson(derived.write_service())}};
+}
+
+Json RunsJson(const ScoreReport& report) {
+  Json json = Json::array();
+  for (const ScoredRun& run : report.runs) {
+    json.push_back({{"label", run.label},
+                    {"file", run.file},
+                    {"rule", run.rule},
+                    {"engine", run.engine},
+                    {"issued", run.outcome.issued()},
+                    {"completed", run.outcome.completed()},
+                    {"errors", run.outcome.errors()},
+                    {"wall_ns", run.outcome.wall_ns()},
+                    {"busy_ns", run.busy_ns},
+                    {"wait_ns", run.wait_ns},
+                    {"lateness_ns", LatencyJson(run.lateness)},
+                    {"d2c_ns", LatencyJson(run.service)},
+                    {"invalid_reasons", run.invalid_reasons}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json ScoreJson(const ScoreReport& report) {
+  const std::optional<Score>& score = report.score;
+  Json json;
+  json["score"] = score ? Json(score->score) : Json(nullptr);
+  json["ci_low"] = score ? OrNull(score->ci_low) : Json(nullptr);
+  json["ci_high"] = score ? OrNull(score->ci_high) : Json(nullptr);
+  json["storage_wait_s_per_workday"] = OrNull(report.storage_wait_s_per_workday());
+  json["valid"] = report.valid();
+  json["invalid_reasons"] = report.invalid_reasons;
+  json["state"] = report.state;
+  json["rule"] = report.rule;
+  json["trace_hash"] = report.trace_hash;
+  json["trace"] = report.trace_name;
+  json["score_version"] = kScoreVersion;
+  json["reference"] = report.reference;
+  json["targets"] = TargetsJson(report);
+  json["lost_events"] = report.lost_events;
+  json["loss_accepted"] = report.loss_accepted;
+  json["recording_ns"] = report.recording_ns;
+  json["cycles"] = report.cycles.size();
+  json["half_width_ln"] = score ? OrNull(score->half_width_ln) : Json(nullptr);
+  json["log_scores"] = score ? Json(score->log_scores) : Json::array();
+  json["waits_ns"] = report.waits_ns;
+  json["reference_wait_ns"] = OrNull(report.reference_wait_ns);
+  json["weights"] = Json::object();
+  for (size_t m = 0; m < kCosts; ++m) json["weights"][CostName(static_cast<Cost>(m))] = kWeights[m];
+  json["weight_variants"] = VariantsJson(report);
+  json["rank_changes_with_weights"] = score && score->rank_changes;
+  json["all_is_foreground"] = report.segmentation.all_is_foreground;
+  json["segments"] = SegmentsJson(report);
+  json["derived"] = DerivedJson(report.derived);
+  json["runs"] = RunsJson(report);
+  return json;
+}
+
+}  // namespace blktape

@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/report_text.h"
+#include "analysis/score_report.h"
+#include "base/quantity.h"
+
+namespace blktape {
+namespace {
+
+constexpr size_t kColumns = 79;
+
+// `text` broken at blanks, each line after the first indented.
+std::string Wrapped(std::string_view first, std::string_view indent, const std::string& text) {
+  std::string wrapped(first);
+  size_t column = first.size();
+  size_t begin = 0;
+  bool line_is_empty = true;
+  while (begin < text.size()) {
+    size_t end = text.find_first_of(" \n", begin);
+    if (end == std::string::npos) end = text.size();
+    const size_t length = end - begin;
+    if (!line_is_empty && column + 1 + length > kColumns) {
+      wrapped += "\n" + std::string(indent);
+      column = indent.size();
+      line_is_empty = true;
+    }
+    if (!line_is_empty) {
+      wrapped += ' ';
+      ++column;
+    }
+    wrapped.append(text, begin, length);
+    column += length;
+    line_is_empty = false;
+    begin = end + 1;
+  }
+  return wrapped + "\n";
+}
+
+std::string TargetNames(const ScoreReport& report) {
+  std::string names;
+  for (const proto::Device& target : report.targets) {
+    names += names.empty() ? "" : ", ";
+    names += target.path();
+    if (!target.model().empty()) names += " (" + target.model() + ")";
+    if (target.is_file()) names += " (a file)";
+  }
+  return names;
+}
+
+std::string Headline(const ScoreReport& report) {
+  std::string text;
+  if (!report.valid()) {
+    text += "INVALID: these figures are no score\n";
+    for (const std::string& reason : report.invalid_reasons) text += Wrapped("  ", "    ", reason);
+    text += "\n";
+  }
+  const std::string_view word = report.valid() ? "Score         " : "(invalid)     ";
+  if (!report.score) return text + std::string(word) + "n/a\n";
+  const Score& score = *report.score;
+  text += fmt::format("{}{:.0f}", word, score.score);
+  if (score.ci_low && score.ci_high) {
+    text += fmt::format("   95 % interval {:.0f} to {:.0f}, run to run, {} cycles", *score.ci_low,
+                        *score.ci_high, report.cycles.size());
+  } else {
+    text += "   no interval: one cycle only";
+  }
+  return text + "\n";
+}
+
+std::string WaitLine(const ScoreReport& report) {
+  const std::optional<double> wait_s = report.storage_wait_s_per_workday();
+  if (!wait_s) return "";
+  std::string text = fmt::format("Storage wait  {:.1f} s per workday of 8 h of such work", *wait_s);
+  if (report.reference_wait_ns) {
+    text += fmt::format(
+        " (reference {:.1f} s)",
+        WaitSecondsPerWorkday(static_cast<double>(*report.reference_wait_ns), report.recording_ns));
+  }
+  return text + "\n";
+}
+
+std::string Conditions(const ScoreReport& report) {
+  std::string text;
+  text += Wrapped("Trace         ", "              ", report.trace_name);
+  text += "  SHA-256     " + report.trace_hash + "\n";
+  text += Wrapped("Target        ", "              ", TargetNames(report));
+  text += "State         " + report.state + "\n";
+  text += Wrapped("Rule          ", "              ", report.rule);
+  text += Wrapped("Reference     ", "              ", report.reference + " = 1000");
+  if (report.lost_events > 0) {
+    text += fmt::format("Lost events   {}{}\n", FormatCount(report.lost_events),
+                        report.loss_accepted ? ", accepted by --accept-loss" : "");
+  }
+  return text;
+}
+
+double GeometricMean(const std::vector<SegmentCosts>& costs, size_t m) {
+  double sum = 0;
+  for (const SegmentCosts& cost : costs) sum += std::log(cost[m]);
+  return std::exp(sum / static_cast<double>(costs.size()));
+}
+
+std::string CostTable(const ScoreReport& report) {
+  if (report.cycles.empty() || report.reference_costs.empty()) return "";
+  static constexpr std::array kNames = {"response (timed)", "worst 1 % (timed)",
+                                        "work (max speed)"};
+  const std::vector<SegmentCosts> drive = ReferenceOf(report.cycles);
+  std::string text = fmt::format(
+      "\nCost, geometric mean of {} segments    weight    reference        drive   ratio\n",
+      report.segmentation.segments.size());
+  for (size_t m = 0; m < kCosts; ++m) {
+    const double reference_ns = GeometricMean(report.reference_costs, m);
+    const double drive_ns = GeometricMean(drive, m);
+    text += fmt::format("  {:<36}{:>6.2f} {:>12} {:>12} {:>7.2f}\n", kNames[m], kWeights[m],
+                        FormatDurationNs(static_cast<int64_t>(reference_ns)),
+                        FormatDurationNs(static_cast<int64_t>(drive_ns)), reference_ns / drive_ns);
+  }
+  return text;
+}
+
+std::string SensitivityLine(const ScoreReport& report) {
+  if (!report.score) return "";
+  double low = report.score->score;
+  double high = low;
+  for (const Score::Variant& variant : report.score->variants) {
+    low = std::min(low, variant.score);
+    high = std::max(high, variant.score);
+  }
+  return fmt::format("With each weight at half and one and a half: {:.0f} to {:.0f}, {}\n", low,
+                     high,
+                     report.score->rank_changes ? "the rank against the reference CHANGES"
+                                                : "same side of the reference");
+}
+
+std::string DerivedText(const ScoreReport& report) {
+  const DerivedFigures& derived = report.derived;
+  const auto figure = [](const std::optional<double>& value, std::string_view unit) {
+    return value ? fmt::format("{:.4g} {}", *value, unit) : std::string("n/a");
+  };
+  std::string text = "\nDerived figures, none of them in the score\n";
+  text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time, timed)",
+                      figure(derived.data_rate_mb_s(), "MB/s"));
+  text += fmt::format("  {:<44}{:>20}\n", "access time (mean service, timed)",
+                      figure(derived.access_time_us(), "us"));
+  text += fmt::format("  {:<44}{:>20}\n", "PCMark 10's form, sqrt(MB/s / ms)",
+                      figure(derived.pcmark_form(), ""));
+  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_iops(), "IOPS"));
+  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_mb_s(), "MB/s"));
+  text += fmt::format("  {:<44}{:>20}\n", "average transfer",
+                      figure(derived.mean_transfer_bytes(), "B"));
+  text += "\n" + LatencyHeading("Timed runs");
+  if (derived.read_response().count() > 0) {
+    text += LatencyRow("  read R", derived.read_response());
+    text += LatencyRow("  read V", derived.read_service());
+  }
+  if (derived.write_response().count() > 0) {
+    text += LatencyRow("  write R", derived.write_response());
+    text += LatencyRow("  write V", derived.write_service());
+  }
+  text += "  R = response, from due to complete; V = service, from issue to complete\n";
+  return text;
+}
+
+std::string RunTable(const ScoreReport& report) {
+  if (report.runs.empty()) return "";
+  std::string text =
+      "\nRun               I/Os       wall    lateness p99        max   service p50\n";
+  const auto cell = [](const std::optional<int64_t>& ns) {
+    return ns ? FormatDurationNs(*ns) : std::string("n/a");
+  };
+  for (const ScoredRun& run : report.runs) {
+    text +=
+        fmt::format("  {:<14}{:>6} {:>10}    {:>12} {:>10}  {:>12}{}\n", run.label,
+                    FormatCount(run.outcome.completed()), FormatDurationNs(run.outcome.wall_ns()),
+                    cell(run.lateness.PercentileNs(kP99)), cell(run.lateness.max_ns()),
+                    cell(run.service.PercentileNs(kP50)), run.invalid_reasons.empty() ? "" : " !");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ScoreText(const ScoreReport& report) {
+  std::string text = Headline(report) + WaitLine(report) + Conditions(report) + CostTable(report) +
+                     SensitivityLine(report);
+  if (report.segmentation.all_is_foreground) {
+    text += "The trace marks no I/O as waited for: all its writes count as such.\n";
+  }
+  return text + RunTable(report) + DerivedText(report);
+}
+
+}  // namespace blktape

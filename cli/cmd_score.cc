@@ -1,0 +1,190 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
+#include "analysis/score_report.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/score_session.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+namespace {
+
+struct ScoreOptions {
+  ScoreSessionOptions session;
+  bool json = false;
+  bool published = false;
+};
+
+// "monday-on-sdx" for /data/monday.tape on /dev/sdx.
+std::string DefaultFolder(const ScoreSessionOptions& options) {
+  return std::filesystem::path(options.trace_path).stem().string() + "-on-" +
+         std::filesystem::path(options.target_path).filename().string();
+}
+
+Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error)) {
+    return Status(StatusCode::kAlreadyExists, folder +
+                                                  " is there already and not empty\n"
+                                                  "  try:  -o DIR with a new name");
+  }
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoStatus(error.value(), folder);
+  return OkStatus();
+}
+
+Status WriteWhole(const std::string& path, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, CreateFile(path));
+  RETURN_IF_ERROR(sink->Write(std::as_bytes(std::span(text.data(), text.size()))));
+  return sink->Sync();
+}
+
+// One line on a terminal that is written over and over; silent elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool terminal) : terminal_(terminal) {}
+  ~ProgressLine() { Clear(); }
+
+  void Show(const std::string& text) {
+    if (!terminal_) return;
+    std::fprintf(stderr, "\r%-78.78s", text.c_str());
+    std::fflush(stderr);
+    shown_ = true;
+  }
+  void Clear() {
+    if (shown_) std::fprintf(stderr, "\r%78s\r", "");
+    shown_ = false;
+  }
+
+ private:
+  const bool terminal_;
+  bool shown_ = false;
+};
+
+std::string ProgressText(const std::string& label, const ReplayProgress& now) {
+  const int64_t left_ns =
+      now.fraction > 0.01
+          ? static_cast<int64_t>(static_cast<double>(now.elapsed_ns) * (1 / now.fraction - 1))
+          : 0;
+  return label + ": " + std::to_string(static_cast<int>(now.fraction * 100)) + " %, " +
+         FormatCount(now.completed) + " I/Os, " + FormatDurationNs(now.elapsed_ns) +
+         (left_ns > 0 ? ", " + FormatDurationNs(left_ns) + " left" : "") +
+         (now.errors > 0 ? ", " + FormatCount(now.errors) + " errors" : "");
+}
+
+int RunScore(ScoreOptions options, const Flags& flags) {
+  ScoreSessionOptions& session = options.session;
+  if (session.target_path.empty()) {
+    return UsageError(
+        "which drive is to be scored?\n"
+        "  try:  --target /dev/sdX, or --target FILE for a scratch file");
+  }
+  const uint64_t least = options.published ? kLeastCyclesPublished : uint64_t{1};
+  if (options.published && !flags.Given("--cycles")) session.cycles = kLeastCyclesPublished;
+  if (session.cycles < least || session.cycles > kMostCycles) {
+    return UsageError("--cycles must be " + std::to_string(least) + " to " +
+                      std::to_string(kMostCycles));
+  }
+  session.until_precise = options.published;
+  if (session.folder.empty()) session.folder = DefaultFolder(session);
+
+  // What the target or the trace forbids is said before anything is left behind.
+  ReplayOptions preview;
+  preview.trace_path = session.trace_path;
+  preview.mappings.push_back({.device = "", .target_path = session.target_path});
+  preview.overwrite = session.overwrite;
+  preview.unsupported = session.unsupported;
+  const std::atomic<bool>& stop = StopOnSignals();
+  const Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
+  if (!planned.ok()) return Fail(planned.status());
+  if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);
+
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  ProgressLine line(terminal);
+  const ScoreSessionEvents events{
+      .on_begin =
+          [&](int64_t estimated_ns) {
+            line.Clear();
+            if (!terminal && estimated_ns < 600 * kNanosPerSecond) return;
+            std::fprintf(stderr, "%s%s cycles on %s take about %s\n",
+                         options.published ? "at least " : "",
+                         std::to_string(session.cycles).c_str(), session.target_path.c_str(),
+                         FormatDurationNs(estimated_ns).c_str());
+          },
+      .on_run = [&line](const std::string& label) { line.Show(label); },
+      .on_progress = [&line](const std::string& label,
+                             const ReplayProgress& now) { line.Show(ProgressText(label, now)); },
+  };
+  const Result<ScoreReport> report =
+      RunScoreSession(session, RunReplay, Clock::Monotonic(), stop, events);
+  line.Clear();
+  if (!report.ok()) return Fail(report.status());
+
+  const std::string text = ScoreText(*report);
+  const std::string json =
+      ScoreJson(*report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  Status written = WriteWhole(session.folder + "/report.txt", text);
+  if (written.ok()) written = WriteWhole(session.folder + "/report.json", json);
+  std::fputs(options.json ? json.c_str() : text.c_str(), stdout);
+  if (!written.ok()) return Fail(written);
+  if (!options.json) {
+    std::printf("\nReport and result traces: %s/report.txt, report.json, *.tape\n",
+                session.folder.c_str());
+  }
+  return report->valid() ? kExitOk : kExitDegraded;
+}
+
+}  // namespace
+
+Command ScoreCommand() {
+  return {
+      .name = "score",
+      .summary = "Score a drive for the work in a trace, with a confidence interval",
+      .examples =
+          "blktape score monday.tape --target /dev/sdX --overwrite\n"
+          "blktape score monday.tape --target scratch.img -o monday-score\n"
+          "blktape score monday.tape --target /dev/sdX --overwrite --published",
+      .declare = [](Flags* flags) -> std::function<int()> {
+        const auto options = std::make_shared<ScoreOptions>();
+        ScoreSessionOptions& session = options->session;
+        flags->Positional("TRACE", &session.trace_path, "A .tape file");
+        flags->Text("--target", &session.target_path,
+                    "Block device or file; what the trace writes is written there", "PATH");
+        flags->Count("--cycles", &session.cycles,
+                     "Cycles of a timed run and a run at max speed [3]");
+        flags->Switch("--published", &options->published,
+                      "At least 5 cycles, and up to 15 until +-1.5 % is reached");
+        flags->Switch("--overwrite", &session.overwrite,
+                      "The content of the device may be destroyed");
+        flags->Switch("--accept-loss", &session.loss_accepted,
+                      "Score a trace that lost events; the report says so");
+        flags->Text("--reference", &session.reference_folder,
+                    "Folder of an earlier score of this trace: that drive is 1000", "DIR");
+        flags->Choice("--engine", &session.engine, {"auto", "io_uring", "libaio"},
+                      "How requests reach the target [auto]");
+        flags->Choice("--unsupported", &session.unsupported, {"fail", "skip", "emulate"},
+                      "Operations that the target lacks [fail]");
+        flags->Duration("--pause", &session.pause_ns, "Idle time before each run [2s]");
+        flags->Text("-o,--output", &session.folder,
+                    "Where report and result traces go [TRACE-on-TARGET]", "DIR");
+        flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
+        return [options, flags] { return RunScore(*options, *flags); };
+      },
+  };
+}
+
+}  // namespace blktape
