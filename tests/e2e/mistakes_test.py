@@ -1,0 +1,115 @@
+"""What goes wrong at a user's hands: named, explained, with the exit status that fits, harming nothing."""
+
+import hashlib
+import os
+import subprocess
+import unittest
+
+from tests.harness import blktape, cases, devices
+
+SAMPLE = "tests/data/sample.tape"
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class MissingFileTest(unittest.TestCase):
+    def check_refused(self, code, *words, says=()):
+        result = blktape.run(*words)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertTrue(result.stderr.startswith("error: "), result.stderr)
+        for text in says:
+            self.assertIn(text, result.stderr)
+
+    def test_a_trace_that_is_not_there_is_named(self):
+        for verb in (["info"], ["analyze"], ["dump"], ["replay", "--target", "/dev/null"],
+                     ["score", "--target", "/dev/null"], ["import", "-o", "/nonexistent/x.tape"]):
+            with self.subTest(verb[0]):
+                self.check_refused(1, verb[0], "no-such.tape", *verb[1:], says=["no-such.tape"])
+
+    def test_a_file_that_is_no_trace_is_called_so(self):
+        for verb in (["info"], ["analyze"], ["dump"], ["replay", "--target", "/dev/null"]):
+            with self.subTest(verb[0]):
+                self.check_refused(1, verb[0], "/bin/true", *verb[1:], says=["/bin/true"])
+
+    def test_a_folder_is_no_trace(self):
+        for verb in ("info", "analyze", "dump"):
+            with self.subTest(verb):
+                self.check_refused(1, verb, "/tmp", says=["/tmp"])
+
+    def test_an_empty_file_is_no_trace(self):
+        for verb in ("info", "analyze", "dump"):
+            with self.subTest(verb):
+                self.check_refused(1, verb, "/dev/null", says=["/dev/null"])
+
+    def test_a_missing_argument_is_usage(self):
+        for verb in ("info", "analyze", "dump", "replay", "score", "import", "record"):
+            with self.subTest(verb):
+                self.check_refused(2, verb)
+
+    def test_a_replay_needs_a_target(self):
+        self.check_refused(2, "replay", SAMPLE, says=["--target"])
+
+    def test_a_target_that_is_not_there_is_named(self):
+        self.check_refused(1, "replay", SAMPLE, "--target", "/dev/no-such-disk", "--overwrite", "--yes",
+                           says=["/dev/no-such-disk"])
+
+    def test_a_record_of_a_device_that_is_not_there_is_named(self):
+        self.check_refused(1, "record", "--device", "/dev/no-such-disk", "-o", "/tmp/never.tape", "--", "true",
+                           says=["no-such-disk"])
+        self.assertFalse(os.path.exists("/tmp/never.tape"))
+
+
+class TargetRefusalTest(unittest.TestCase):
+    """Each is refused before one byte changes."""
+
+    @classmethod
+    def setUpClass(cls):
+        devices.need_devices()
+        devices.private_mounts()
+
+    def setUp(self):
+        self.scratch = devices.Scratch(self)
+
+    def check_refused(self, device, image, *words, says):
+        before = digest(image)
+        for verb in ("replay", "score"):
+            result = blktape.run(verb, SAMPLE, "--target", device, "--yes", *words)
+            self.assertEqual(result.returncode, 1, verb + ": " + result.stderr)
+            self.assertRegex(result.stderr, says)
+        self.assertEqual(digest(image), before)
+
+    def test_a_mounted_device_even_with_overwrite(self):
+        device = self.scratch.loop(256 << 20, "disk.img")
+        point = self.scratch.mount_ext4(device)
+        subprocess.run(["sync", "-f", point], check=True)
+        self.check_refused(device, self.scratch.path("disk.img"), "--overwrite", says="mounted")
+
+    def test_a_file_system_without_overwrite(self):
+        device = self.scratch.loop(1 << 30, "disk.img")
+        subprocess.run(["mkfs.ext4", "-q", "-F", device], check=True)
+        self.check_refused(device, self.scratch.path("disk.img"), says="ext4")
+
+    def test_swap_in_use(self):
+        device = self.scratch.loop(64 << 20, "disk.img")
+        subprocess.run(["mkswap", "-q", device], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["swapon", device], check=True)
+        self.addCleanup(subprocess.run, ["swapoff", device], check=True)
+        self.check_refused(device, self.scratch.path("disk.img"), "--overwrite", says="swap")
+
+    def test_a_target_that_is_too_small(self):
+        device = self.scratch.loop(8 << 20, "disk.img")
+        self.check_refused(device, self.scratch.path("disk.img"), "--overwrite", says="MiB|small|beyond|larger")
+
+    def test_a_read_only_device(self):
+        device = self.scratch.loop(1 << 30, "disk.img")
+        subprocess.run(["blockdev", "--setro", device], check=True)
+        self.addCleanup(subprocess.run, ["blockdev", "--setrw", device], check=True)
+        self.check_refused(device, self.scratch.path("disk.img"), "--overwrite", says="[Rr]ead-only")
+
+
+if __name__ == "__main__":
+    cases.main()

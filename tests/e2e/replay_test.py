@@ -1,0 +1,95 @@
+"""A replay is the recorded work and nothing else: whoever records it sees the same requests."""
+
+import os
+import unittest
+
+from tests.harness import blktape, cases, devices
+
+WORKER = os.path.realpath("tests/e2e/direct_io.py")
+SPAN = 64 << 20
+
+
+def sequence(rows):
+    return [(row["op"], row["lba"], row["bytes"]) for row in rows]
+
+
+class ReplayTest(unittest.TestCase):
+    def setUp(self):
+        devices.need_devices()
+        devices.private_mounts()
+        self.scratch = devices.Scratch(self)
+        self.trace = self.scratch.path("recorded.tape")
+
+    def record_mixed(self, count=600, seed=3):
+        device = self.scratch.loop(SPAN)
+        blktape.ok("record", "--device", device, "-o", self.trace, "--", "/usr/bin/python3", WORKER, device, "mixed",
+                   str(seed), str(count))
+
+    def rerecord(self, *replay_words):
+        """Replays on a new device while recording that; returns the records of the replay alone."""
+        target = self.scratch.loop(SPAN)
+        again = self.scratch.path("again%d.tape" % len(os.listdir(self.scratch.folder)))
+        result = self.scratch.path("result%d.tape" % len(os.listdir(self.scratch.folder)))
+        blktape.ok("record", "--device", target, "-o", again, "--", os.path.realpath(blktape.PROGRAM), "replay",
+                   self.trace, "--target", target, "--overwrite", "--yes", "-o", result, *replay_words)
+        return blktape.dump(again), result
+
+    def check_same(self, *replay_words):
+        self.record_mixed()
+        want = sequence(blktape.dump(self.trace))
+        again, result = self.rerecord(*replay_words)
+        # Looking at a device before a replay reads some of it: what counts begins with the first I/O
+        # of the trace and runs to the end.
+        got = sequence(again)
+        self.assertEqual(got[len(got) - len(want):], want)
+        extra = got[:len(got) - len(want)]
+        self.assertTrue(all(op == "read" for op, _, _ in extra), extra)
+        self.assertEqual(sequence(blktape.dump(result)), want)
+
+    def test_timed_by_io_uring_is_the_same_sequence(self):
+        self.check_same("--engine", "io_uring")
+
+    def test_timed_by_libaio_is_the_same_sequence(self):
+        self.check_same("--engine", "libaio")
+
+    def test_at_max_speed_is_the_same_sequence(self):
+        # One I/O at a time was recorded, and so it is replayed, however fast.
+        self.check_same("--max")
+
+    def test_a_desktop_session_replayed_timed_issues_the_same_in_the_same_order(self):
+        device = self.scratch.loop(1 << 30)
+        point = self.scratch.mount_ext4(device)
+        blktape.ok("record", "--device", device, "-o", self.trace, "--", "/usr/bin/python3",
+                   os.path.realpath("tools/desktop_workload.py"), point, "--scale", "0.15", "--pace", "0.1")
+        target = self.scratch.loop(1 << 30)
+        result = self.scratch.path("result.tape")
+        figures = blktape.as_json("replay", self.trace, "--target", target, "--overwrite", "--yes", "--idle-cap",
+                                  "25ms", "-o", result)
+        recorded = blktape.as_json("analyze", self.trace)
+        self.assertEqual(figures["issued"], figures["completed"])
+        self.assertEqual(figures["errors"], 0)
+        # The flushes that the kernel derived from flagged writes are left to the kernel again.
+        replayed = blktape.as_json("analyze", result)
+        for key in ("reads", "writes", "discards", "read_bytes", "write_bytes"):
+            self.assertEqual(replayed[key], recorded[key], key)
+        self.assertGreater(recorded["reads"], 100)
+        self.assertGreater(recorded["flushes"], 50)
+
+    def test_on_a_scratch_file_without_root_rights_to_devices(self):
+        self.record_mixed(count=200)
+        target = self.scratch.image("scratch.img", SPAN)
+        figures = blktape.as_json("replay", self.trace, "--target", target, "--overwrite", "--yes", "--max")
+        self.assertEqual(figures["issued"], len(blktape.dump(self.trace)))
+        self.assertEqual(figures["errors"], 0)
+
+    def test_a_replay_with_time_takes_the_recordings_time(self):
+        self.record_mixed(count=300)
+        recorded = blktape.as_json("analyze", self.trace)
+        figures = blktape.as_json("replay", self.trace, "--target", self.scratch.loop(SPAN), "--overwrite", "--yes",
+                                  "--speed", "0.25")
+        # Four times slower, never faster than that. How late it is, benchmarks tell.
+        self.assertGreaterEqual(figures["wall_ns"], 3.9 * recorded["duration_ns"])
+
+
+if __name__ == "__main__":
+    cases.main()

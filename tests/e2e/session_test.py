@@ -1,0 +1,63 @@
+"""The whole path on one small session: record, info, analyze, dump, replay, score."""
+
+import os
+import unittest
+
+from tests.harness import blktape, cases, devices
+
+
+class SessionTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        devices.need_devices()
+        devices.private_mounts()
+
+    def test_from_the_kernel_to_a_score(self):
+        scratch = devices.Scratch(self)
+        device, target = scratch.loop(1 << 30), scratch.loop(1 << 30)
+        point = scratch.mount_ext4(device)
+        trace = scratch.path("session.tape")
+        blktape.ok("record", "--device", device, "-o", trace, "--", "/usr/bin/python3",
+                   os.path.realpath("tools/desktop_workload.py"), point, "--device", device, "--scale", "0.3", "--pace",
+                   "0.15")
+
+        figures = blktape.as_json("analyze", trace)
+        rows = blktape.dump(trace)
+        self.assertEqual(figures["ios"], len(rows))
+        for op, key in (("read", "reads"), ("write", "writes"), ("discard", "discards"), ("flush", "flushes")):
+            self.assertEqual(figures[key], sum(row["op"] == op for row in rows), key)
+        for op, key in (("read", "read_bytes"), ("write", "write_bytes")):
+            self.assertEqual(figures[key], sum(int(row["bytes"]) for row in rows if row["op"] == op), key)
+        self.assertEqual(sum(entry["count"] for entry in figures["size_histogram"]),
+                         figures["reads"] + figures["writes"])
+        self.assertTrue(figures["finished_cleanly"])
+        self.assertEqual(figures["lost_events"], 0)
+        self.assertGreater(figures["discards"], 0)
+
+        report = blktape.run("score", trace, "--target", target, "--overwrite", "--yes", "--cycles", "3", "--json")
+        # 3 where this machine was too late for a valid run: all figures must be there all the same.
+        self.assertIn(report.returncode, (0, 3), report.stderr)
+        score = blktape.json.loads(report.stdout)
+        self.assertEqual(score["valid"], report.returncode == 0)
+        self.assertEqual(bool(score["invalid_reasons"]), not score["valid"])
+        self.assertLess(0, score["ci_low"])
+        self.assertLessEqual(score["ci_low"], score["score"])
+        self.assertLessEqual(score["score"], score["ci_high"])
+        self.assertEqual(score["state"], "as-is")
+        self.assertGreater(score["storage_wait_s_per_workday"], 0)
+        self.assertRegex(score["trace_hash"], "^[0-9a-f]{64}$")
+
+    def test_what_a_person_reads_stays_below_80_columns(self):
+        scratch = devices.Scratch(self)
+        device = scratch.loop(64 << 20)
+        trace = scratch.path("a.tape")
+        said = blktape.ok("record", "--device", device, "-o", trace, "--", "/usr/bin/python3",
+                          os.path.realpath("tests/e2e/direct_io.py"), device, "mixed", "1", "300").stdout
+        said += blktape.ok("info", trace).stdout + blktape.ok("analyze", trace).stdout
+        said += blktape.ok("replay", trace, "--target", device, "--overwrite", "--yes", "--max").stdout
+        for line in said.replace(scratch.folder, "").splitlines():
+            self.assertLess(len(line), 80, line)
+
+
+if __name__ == "__main__":
+    cases.main()

@@ -1,0 +1,45 @@
+"""Runs our program in a test and reads what it says."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+
+PROGRAM = "cli/blktape"
+
+# What `blktape dump --csv` promises, in this order.
+COLUMNS = ["queue_ns", "issue_ns", "complete_ns", "device", "op", "flags", "lba", "bytes", "error", "pid", "process",
+           "cpu"]
+
+
+def run(*words, timeout_s=240, **options):
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, timeout=timeout_s, check=False, **options)
+
+
+def ok(*words, **options):
+    """Runs it, and fails the test with all it said unless the exit status is 0."""
+    result = run(*words, **options)
+    if result.returncode != 0:
+        raise AssertionError("blktape %s\nended with %d\n--- stdout\n%s\n--- stderr\n%s" % (
+            " ".join(map(str, words)), result.returncode, result.stdout[-4000:], result.stderr[-4000:]))
+    return result
+
+
+def as_json(*words, accept=(0,), **options):
+    result = run(*words, "--json", **options)
+    if result.returncode not in accept:
+        raise AssertionError("blktape %s --json\nended with %d\n%s" % (
+            " ".join(map(str, words)), result.returncode, result.stderr[-4000:]))
+    return json.loads(result.stdout)
+
+
+def dump(trace):
+    """The records of a trace as a list of dictionaries of text."""
+    rows = list(csv.DictReader(io.StringIO(ok("dump", trace, "--csv").stdout)))
+    return rows
+
+
+def size(path):
+    return os.path.getsize(path)
