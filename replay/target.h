@@ -16,6 +16,8 @@ struct TargetOptions {
   bool write = true;       // false: opened read-only, nothing can be harmed
   bool overwrite = false;  // the user named the device and accepts that its content is lost
   bool direct = true;      // O_DIRECT, proven by an unaligned probe or statx, not assumed
+  // Files this run reads or writes (the trace, the result): none of them may be the target.
+  std::vector<std::string> keep_paths = {};
 };
 
 // What a target can do besides reading and writing.
@@ -23,12 +25,14 @@ struct TargetAbilities {
   bool discard = false;
   bool write_zeroes = false;
   bool secure_erase = false;
-  bool fua = false;
+  bool fua = false;  // of the drive itself; where it is missing, the kernel flushes after the write
 };
 
 // A block device or a regular file opened for replay. Refuses, before one byte is written, whatever
 // is mounted (itself, a partition, a holder), swap, held (LVM, RAID, crypt), in use (O_EXCL), or
-// bears a known signature without `overwrite`.
+// bears a known signature without `overwrite`. A block device that is written needs `overwrite`
+// whatever it holds; so does a file that holds anything but zeroes, unless CreateScratchFile made
+// it. While it is open for writing nobody can mount the device or replay onto the file.
 class Target {
  public:
   // Messages name path, reason and the way out. kFailedPrecondition: refused.
@@ -42,6 +46,8 @@ class Target {
   virtual uint32_t logical_block_bytes() const = 0;
   virtual bool is_block_device() const = 0;
   virtual bool direct() const = 0;
+  // How reads and writes reach it and how that is known, in words for the result.
+  virtual std::string access() const { return direct() ? "O_DIRECT" : "page cache"; }
   virtual const TargetAbilities& abilities() const = 0;
   // Geometry, model, serial, queue settings: for the result and the confirmation.
   virtual const proto::Device& description() const = 0;
@@ -49,5 +55,9 @@ class Target {
   // a file.
   virtual std::optional<uint64_t> StatSectors() const = 0;
 };
+
+// Makes a sparse file of `size_bytes` that later replays may write to without being told to
+// overwrite. kAlreadyExists if there is such a file.
+Status CreateScratchFile(const std::string& path, uint64_t size_bytes);
 
 }  // namespace blktape

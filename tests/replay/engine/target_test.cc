@@ -1,0 +1,302 @@
+#include "replay/target.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/replay/engine/test_devices.h"
+
+namespace blktape {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// On files: needs no rights.
+class FileTargetTest : public testing::Test {
+ protected:
+  std::string Sparse(uint64_t size_bytes = 8 * kMiB) {
+    const std::string path = folder_.path() + "/target";
+    MakeSparseFile(path, size_bytes);
+    return path;
+  }
+  std::string WithData() {
+    const std::string path = Sparse();
+    std::fstream(path, std::ios::in | std::ios::out) << "precious";
+    return path;
+  }
+  void ExpectRefused(const std::string& path, const TargetOptions& options,
+                     const std::string& reason) {
+    const std::string before = Checksum(path);
+    const auto target = Target::Open(path, options);
+    ASSERT_FALSE(target.ok());
+    EXPECT_EQ(target.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(target.status().message(), HasSubstr(reason));
+    EXPECT_THAT(target.status().message(), HasSubstr("\n  try:  "));
+    EXPECT_EQ(Checksum(path), before);
+  }
+  ScratchFolder folder_{/*on_disk=*/true};
+};
+
+TEST_F(FileTargetTest, ASparseFileIsAScratchFile) {
+  const auto target = Target::Open(Sparse(), {});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  EXPECT_EQ((*target)->size_bytes(), 8 * kMiB);
+  EXPECT_FALSE((*target)->is_block_device());
+  EXPECT_TRUE((*target)->description().is_file());
+  EXPECT_EQ((*target)->StatSectors(), std::nullopt);
+}
+
+TEST_F(FileTargetTest, FindingOutWhatAFileCanDoChangesNothingOfIt) {
+  const std::string path = Sparse(kMiB + 512);
+  ASSERT_TRUE(Target::Open(path, {}).ok());
+  EXPECT_EQ(std::filesystem::file_size(path), kMiB + 512);
+  struct stat info{};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_blocks, 0);
+}
+
+TEST_F(FileTargetTest, AFileWithDataNeedsOverwrite) {
+  const std::string path = WithData();
+  ExpectRefused(path, {}, "holds data; replaying writes would destroy it");
+  EXPECT_TRUE(Target::Open(path, {.overwrite = true}).ok());
+  EXPECT_TRUE(Target::Open(path, {.write = false}).ok());
+}
+
+TEST_F(FileTargetTest, AFileOfZeroesIsAScratchFile) {
+  const std::string path = Sparse();
+  std::ofstream(path) << std::string(100'000, '\0');
+  EXPECT_TRUE(Target::Open(path, {}).ok());
+}
+
+TEST_F(FileTargetTest, AScratchFileOfOursMayBeUsedAgainThoughItHoldsData) {
+  const std::string path = folder_.path() + "/scratch";
+  ASSERT_TRUE(CreateScratchFile(path, kMiB).ok());
+  EXPECT_EQ(CreateScratchFile(path, kMiB).code(), StatusCode::kAlreadyExists);
+  std::fstream(path, std::ios::in | std::ios::out) << "left by the last replay";
+  EXPECT_TRUE(Target::Open(path, {}).ok());
+}
+
+TEST_F(FileTargetTest, AFileThatHoldsAFileSystemIsNamedSo) {
+  const std::string path = Sparse();
+  if (Shell("mkfs.ext4 -q -L attic " + path) != 0) GTEST_SKIP() << "no mkfs.ext4";
+  ExpectRefused(path, {}, "holds an ext4 file system (label attic)");
+}
+
+TEST_F(FileTargetTest, TheTraceIsNoTargetEvenWithOverwrite) {
+  const std::string path = WithData();
+  ExpectRefused(path, {.overwrite = true, .keep_paths = {path}}, "itself");
+}
+
+TEST_F(FileTargetTest, TwoReplaysCannotShareAFile) {
+  const std::string path = Sparse();
+  const auto first = Target::Open(path, {});
+  ASSERT_TRUE(first.ok());
+  ExpectRefused(path, {}, "another program has locked it");
+}
+
+TEST_F(FileTargetTest, AnEmptyFileIsNoTarget) { ExpectRefused(Sparse(0), {}, "has no size"); }
+
+TEST_F(FileTargetTest, WhatIsNotThereIsSaidSo) {
+  const auto target = Target::Open(folder_.path() + "/absent", {});
+  EXPECT_EQ(target.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(target.status().message(), HasSubstr("there is no such device or file"));
+}
+
+TEST_F(FileTargetTest, AFolderOrACharacterDeviceIsNoTarget) {
+  EXPECT_EQ(Target::Open(folder_.path(), {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Target::Open("/dev/null", {}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileTargetTest, DirectIsWhatWasProven) {
+  const auto direct = Target::Open(Sparse(), {});
+  ASSERT_TRUE(direct.ok());
+  EXPECT_THAT((*direct)->access(), HasSubstr((*direct)->direct() ? "O_DIRECT" : "page cache"));
+  ScratchFolder memory;
+  if (memory.path().rfind("/dev/shm", 0) != 0) GTEST_SKIP() << "no tmpfs";
+  // Since Linux 6.6 tmpfs takes O_DIRECT and does not mean it.
+  const std::string path = memory.path() + "/target";
+  MakeSparseFile(path, kMiB);
+  const auto buffered = Target::Open(path, {});
+  ASSERT_TRUE(buffered.ok());
+  EXPECT_FALSE((*buffered)->direct());
+  EXPECT_THAT((*buffered)->access(), HasSubstr("page cache"));
+}
+
+// On loop devices of our own: needs root and the loop driver.
+class LoopTargetTest : public FileTargetTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: loop devices need root";
+    backing_ = folder_.path() + "/backing";
+    MakeSparseFile(backing_, 64 * kMiB);
+  }
+  void MakeLoop(const LoopDevice::Options& options = {}) {
+    loop_ = LoopDevice::Make(backing_, options);
+    if (loop_ == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
+    ASSERT_NE(loop_, nullptr);
+  }
+  std::string MountPoint() {
+    const std::string point = folder_.path() + "/mnt";
+    std::filesystem::create_directory(point);
+    return point;
+  }
+  // A classic partition table of two: 1 to 31 MiB and 32 to 64 MiB.
+  void Partition() {
+    char sector[512] = {};
+    const auto entry = [&](int index, uint32_t first, uint32_t sectors) {
+      char* const at = sector + 446 + 16 * index;
+      at[4] = static_cast<char>(0x83);  // Linux
+      std::memcpy(at + 8, &first, 4);
+      std::memcpy(at + 12, &sectors, 4);
+    };
+    entry(0, 2048, 61440);
+    entry(1, 65536, 65536);
+    sector[510] = static_cast<char>(0x55);
+    sector[511] = static_cast<char>(0xaa);
+    std::fstream(backing_, std::ios::in | std::ios::out).write(sector, sizeof sector);
+  }
+  std::string backing_;
+  std::unique_ptr<LoopDevice> loop_;
+};
+
+TEST_F(LoopTargetTest, AnEmptyDeviceNeedsOverwriteAndIsDescribed) {
+  MakeLoop();
+  ExpectRefused(loop_->path(), {}, "nothing that libblkid recognises");
+  const auto target = Target::Open(loop_->path(), {.overwrite = true});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  EXPECT_EQ((*target)->size_bytes(), 64 * kMiB);
+  EXPECT_EQ((*target)->logical_block_bytes(), 512u);
+  EXPECT_TRUE((*target)->is_block_device());
+  EXPECT_TRUE((*target)->direct()) << (*target)->access();
+  EXPECT_EQ((*target)->description().transport(), "loop");
+  EXPECT_TRUE((*target)->abilities().discard);
+  EXPECT_FALSE((*target)->abilities().secure_erase);
+  EXPECT_TRUE((*target)->StatSectors().has_value());
+}
+
+TEST_F(LoopTargetTest, ItsStatisticsMoveByWhatIsRead) {
+  MakeLoop();
+  const auto target = Target::Open(loop_->path(), {.write = false});
+  ASSERT_TRUE(target.ok());
+  const uint64_t before = (*target)->StatSectors().value();
+  alignas(4096) static char buffer[65536];
+  ASSERT_EQ(pread((*target)->fd(), buffer, sizeof buffer, 0), 65536);
+  EXPECT_EQ((*target)->StatSectors().value() - before, 128u);
+}
+
+TEST_F(LoopTargetTest, BlocksOf4096BytesAreTheTargetsBlocks) {
+  MakeLoop({.block_bytes = 4096});
+  const auto target = Target::Open(loop_->path(), {.overwrite = true});
+  ASSERT_TRUE(target.ok());
+  EXPECT_EQ((*target)->logical_block_bytes(), 4096u);
+}
+
+TEST_F(LoopTargetTest, AMountedDeviceIsRefusedWhateverIsOverwritten) {
+  ASSERT_EQ(Shell("mkfs.ext4 -q " + backing_), 0);
+  MakeLoop();
+  const std::string point = MountPoint();
+  ASSERT_EQ(mount(loop_->path().c_str(), point.c_str(), "ext4", MS_RDONLY, nullptr), 0);
+  ExpectRefused(loop_->path(), {.overwrite = true}, "is mounted on " + point);
+  EXPECT_TRUE(Target::Open(loop_->path(), {.write = false}).ok());
+  ASSERT_EQ(umount(point.c_str()), 0);
+  ExpectRefused(loop_->path(), {}, "an ext4 file system");
+  EXPECT_TRUE(Target::Open(loop_->path(), {.overwrite = true}).ok());
+}
+
+TEST_F(LoopTargetTest, ADiskWithAMountedPartitionIsRefusedAndItsNeighbourIsNot) {
+  Partition();
+  MakeLoop({.partitions = true});
+  const std::string first_path = loop_->AddPartition(1, kMiB, 30 * kMiB);
+  const std::string second = loop_->AddPartition(2, 32 * kMiB, 32 * kMiB);
+  const std::string point = MountPoint();
+  ASSERT_EQ(Shell("mkfs.ext4 -q " + second), 0);
+  ASSERT_EQ(mount(second.c_str(), point.c_str(), "ext4", MS_RDONLY, nullptr), 0);
+  ExpectRefused(loop_->path(), {.overwrite = true},
+                "its partition " + loop_->name() + "p2 is mounted on " + point);
+  ExpectRefused(second, {.overwrite = true}, "is mounted on " + point);
+  const auto first = Target::Open(first_path, {.overwrite = true});
+  EXPECT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(first.ok() ? (*first)->size_bytes() : 0, 30 * kMiB);
+  ASSERT_EQ(umount(point.c_str()), 0);
+}
+
+TEST_F(LoopTargetTest, APartitionTableIsASignature) {
+  Partition();
+  MakeLoop();
+  ExpectRefused(loop_->path(), {}, "a dos partition table");
+}
+
+TEST_F(LoopTargetTest, AnEncryptedVolumeIsASignature) {
+  std::fstream(backing_, std::ios::in | std::ios::out).write("LUKS\xba\xbe\0\x01", 8);
+  MakeLoop();
+  ExpectRefused(loop_->path(), {}, "a crypto_LUKS");
+}
+
+TEST_F(LoopTargetTest, SwapIsRefused) {
+  if (Shell("mkswap -q " + backing_ + " && true") != 0) GTEST_SKIP() << "no mkswap";
+  MakeLoop();
+  if (Shell("swapon " + loop_->path()) != 0) GTEST_SKIP() << "SKIPPED: the kernel has no swap";
+  const auto target = Target::Open(loop_->path(), {.overwrite = true});
+  Shell("swapoff " + loop_->path());
+  EXPECT_EQ(target.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(target.status().message(), HasSubstr("is swap"));
+}
+
+TEST_F(LoopTargetTest, AReadOnlyDeviceIsRefusedForWritingOnly) {
+  MakeLoop({.read_only = true});
+  ExpectRefused(loop_->path(), {.overwrite = true}, "is read-only");
+  EXPECT_TRUE(Target::Open(loop_->path(), {.write = false}).ok());
+}
+
+TEST_F(LoopTargetTest, ADeviceThatAProgramHoldsExclusivelyIsRefused) {
+  MakeLoop();
+  const UniqueFd holder(open(loop_->path().c_str(), O_RDONLY | O_EXCL));
+  ASSERT_TRUE(holder);
+  ExpectRefused(loop_->path(), {.overwrite = true}, "holds it exclusively");
+}
+
+TEST_F(LoopTargetTest, WhileItIsOpenNobodyCanMountIt) {
+  ASSERT_EQ(Shell("mkfs.ext4 -q " + backing_), 0);
+  MakeLoop();
+  const auto target = Target::Open(loop_->path(), {.overwrite = true});
+  ASSERT_TRUE(target.ok());
+  EXPECT_NE(mount(loop_->path().c_str(), MountPoint().c_str(), "ext4", MS_RDONLY, nullptr), 0);
+}
+
+TEST_F(LoopTargetTest, TheFileUnderALoopDeviceIsRefused) {
+  MakeLoop();
+  ExpectRefused(backing_, {.overwrite = true}, "backs " + loop_->path());
+}
+
+TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
+  MakeLoop();
+  const auto upper = LoopDevice::Make(loop_->path(), {});
+  ASSERT_NE(upper, nullptr);
+  ExpectRefused(loop_->path(), {.overwrite = true}, "held by " + upper->name());
+}
+
+TEST_F(LoopTargetTest, AVolumeHeldByTheDeviceMapperIsRefused) {
+  MakeLoop();
+  const std::string name = "blktape-test-" + std::to_string(getpid());
+  if (Shell("dmsetup create " + name + " --noudevsync --table '0 1024 linear " + loop_->path() +
+            " 0'") != 0) {
+    GTEST_SKIP() << "SKIPPED: the kernel has no device mapper";
+  }
+  const auto target = Target::Open(loop_->path(), {.overwrite = true});
+  Shell("dmsetup remove --noudevsync " + name);
+  EXPECT_EQ(target.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(target.status().message(), HasSubstr(name));
+}
+
+}  // namespace
+}  // namespace blktape
