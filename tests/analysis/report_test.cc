@@ -1,0 +1,138 @@
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "analysis/derived_figures.h"
+#include "analysis/latency_histogram.h"
+#include "analysis/measured_reference.h"
+#include "analysis/profile.h"
+#include "analysis/report_json.h"
+#include "analysis/report_text.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Optional;
+
+// 70 requests of 4 KiB and 30 of 128 KiB, each taking 50 us, one a millisecond.
+Profile SmallProfile(bool finished = true) {
+  ProfileBuilder builder;
+  for (int i = 0; i < 100; ++i) {
+    IoRecord io;
+    io.op = i % 2 == 0 ? Op::kRead : Op::kWrite;
+    io.lba = Lba(static_cast<uint64_t>(i) * 1024);
+    io.bytes = i < 70 ? 4096 : 128 * 1024;
+    io.queue_ns = io.issue_ns = i * kNanosPerMilli;
+    io.complete_ns = *io.issue_ns + 50'000;
+    io.process = 0;
+    builder.Add(io);
+  }
+  proto::Header header;
+  header.add_devices()->set_name("nvme0n1");
+  std::optional<proto::Summary> summary;
+  if (finished) summary.emplace().set_records(100);
+  return builder.Finish(header, summary, [](uint32_t) {
+    return std::string("a\x1b[31mvery long name of a process");
+  });
+}
+
+TEST(TextReportTest, IsNarrowAndNamesTheShareOfFourKilobytes) {
+  const std::string text = ProfileText(SmallProfile(), "monday.tape");
+  EXPECT_THAT(text, HasSubstr("exactly 4 KiB: 70.0 % (70 of 100)"));
+  EXPECT_THAT(text, HasSubstr("Finished cleanly, nothing lost."));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
+}
+
+TEST(TextReportTest, ANameFromAForeignFileCannotSteerTheTerminal) {
+  EXPECT_THAT(ProfileText(SmallProfile(), "x\x1b[2J"), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextReportTest, APercentileWithoutEnoughSamplesIsNotGuessed) {
+  const std::string text = ProfileText(SmallProfile(), "monday.tape");
+  EXPECT_THAT(text, HasSubstr("n/a (n=50)"));  // p99 of 50 reads
+}
+
+TEST(TextReportTest, MissingDataIsSaidFirst) {
+  const std::string text = ProfileText(SmallProfile(/*finished=*/false), "monday.tape");
+  EXPECT_THAT(text, HasSubstr("NOT FINISHED CLEANLY"));
+}
+
+TEST(TextReportTest, AnEmptyTraceHasAReport) {
+  ProfileBuilder builder;
+  const Profile profile =
+      builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); });
+  EXPECT_THAT(ProfileText(profile, "empty.tape"), HasSubstr("0 I/Os"));
+  EXPECT_EQ(ProfileJson(profile)["ios"], 0);
+  EXPECT_TRUE(ProfileJson(profile)["d2c_ns"]["p99"].is_null());
+}
+
+TEST(JsonReportTest, HasThePromisedKeys) {
+  const nlohmann::ordered_json json = ProfileJson(SmallProfile());
+  EXPECT_EQ(json["ios"], 100);
+  EXPECT_EQ(json["reads"], 50);
+  EXPECT_EQ(json["writes"], 50);
+  EXPECT_EQ(json["discards"], 0);
+  EXPECT_EQ(json["flushes"], 0);
+  EXPECT_EQ(json["read_bytes"], 35 * 4096 + 15 * 131'072);
+  EXPECT_EQ(json["write_bytes"], 35 * 4096 + 15 * 131'072);
+  EXPECT_EQ(json["duration_ns"], 99 * kNanosPerMilli);
+  ASSERT_EQ(json["size_histogram"].size(), 2u);
+  EXPECT_EQ(json["size_histogram"][0]["bytes"], 4096);
+  EXPECT_EQ(json["size_histogram"][0]["count"], 70);
+  EXPECT_EQ(json["sequential_fraction"], 0.0);
+  EXPECT_EQ(json["queue_depth"]["max"], 1);
+  EXPECT_DOUBLE_EQ(json["queue_depth"]["mean"].get<double>(), 5'000'000.0 / 99'050'000);
+  EXPECT_EQ(json["busy_ns"], 100 * 50'000);
+  EXPECT_EQ(json["d2c_ns"]["count"], 100);
+  EXPECT_EQ(json["d2c_ns"]["p50"], 50'000);
+  EXPECT_EQ(json["d2c_ns"]["p99"], 50'000);
+  EXPECT_EQ(json["d2c_ns"]["max"], 50'000);
+  EXPECT_EQ(json["d2c_ns"]["mean"], 50'000.0);
+  EXPECT_EQ(json["lost_events"], 0);
+  EXPECT_EQ(json["finished_cleanly"], true);
+}
+
+TEST(DerivedFiguresTest, AreTheFormulasOfTheirMakers) {
+  DerivedFigures derived;
+  EXPECT_EQ(derived.data_rate_mb_s(), std::nullopt);
+  EXPECT_EQ(derived.pcmark_form(), std::nullopt);
+  EXPECT_EQ(derived.max_iops(), std::nullopt);
+  const Profile profile = SmallProfile();
+  derived.AddTimed(profile);
+  proto::ReplayOutcome outcome;
+  outcome.set_wall_ns(10 * kNanosPerMilli);
+  derived.AddMax(profile, outcome);
+  // 70 * 4096 + 30 * 131072 = 4,218,880 B in 5 ms of busy time, then in 10 ms of wall time.
+  EXPECT_THAT(derived.data_rate_mb_s(), Optional(DoubleNear(843.776, 1e-9)));
+  EXPECT_THAT(derived.access_time_us(), Optional(DoubleNear(50, 1e-9)));
+  EXPECT_THAT(derived.pcmark_form(), Optional(DoubleNear(129.906, 1e-3)));  // sqrt(843.776 * 20)
+  EXPECT_THAT(derived.max_iops(), Optional(DoubleNear(10'000, 1e-9)));
+  EXPECT_THAT(derived.max_mb_s(), Optional(DoubleNear(421.888, 1e-9)));
+  EXPECT_THAT(derived.mean_transfer_bytes(), Optional(DoubleNear(42'188.8, 1e-9)));
+}
+
+TEST(MeasuredReferenceTest, WhatIsNoReportIsRefused) {
+  for (const char* text : {"", "[]", "{}", "{\"trace_hash\": 7}", "not json",
+                           "{\"trace_hash\": \"ab\", \"trace\": \"x\", \"score_version\": 1, "
+                           "\"valid\": true, \"targets\": [], \"cycles\": 0, \"segments\": [], "
+                           "\"waits_ns\": []}"}) {
+    const auto reference = ParseReference(text, "ab");
+    ASSERT_FALSE(reference.ok()) << text;
+    EXPECT_EQ(reference.status().code(), StatusCode::kDataLoss);
+  }
+}
+
+}  // namespace
+}  // namespace blktape

@@ -1,0 +1,285 @@
+#include "cli/score_session.h"
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/score_report.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "format/trace_reader.h"
+#include "format/trace_writer.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr uint64_t kIos = 4'400;
+constexpr int64_t kEveryNs = 1'000'000;
+constexpr int64_t kReferenceNs = 200'000;
+
+class ScoreSessionTest : public ::testing::Test {
+ protected:
+  ScoreSessionTest() {
+    folder_ = ::testing::TempDir() + "/" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    options_.trace_path = folder_ + "/day.tape";
+    options_.target_path = "/dev/sdx";
+    options_.folder = folder_;
+    options_.pause_ns = 5 * kNanosPerSecond;
+    WriteRecording();
+  }
+
+  // 4 KiB reads, each tenth a sync write of 8 KiB.
+  static IoRecord RecordAt(uint64_t i) {
+    IoRecord io;
+    io.op = i % 10 == 0 ? Op::kWrite : Op::kRead;
+    io.flags = i % 10 == 0 ? kFlagSync : 0;
+    io.lba = Lba(i * 16);
+    io.bytes = i % 10 == 0 ? 8192 : 4096;
+    io.queue_ns = io.issue_ns = static_cast<int64_t>(i) * kEveryNs;
+    io.complete_ns = *io.issue_ns + 100'000;
+    return io;
+  }
+
+  void WriteRecording(bool lossy = false) {
+    std::filesystem::remove(options_.trace_path);
+    proto::Header header;
+    header.add_devices()->set_name("sda");
+    const auto writer = TraceWriter::Create(options_.trace_path, header);
+    ASSERT_TRUE(writer.ok());
+    for (uint64_t i = 0; i < kIos; ++i) ASSERT_TRUE((*writer)->Write(RecordAt(i)).ok());
+    if (lossy) {
+      proto::Loss loss;
+      loss.set_reason(proto::RING_OVERRUN);
+      loss.set_count(3);
+      ASSERT_TRUE((*writer)->WriteLoss(loss).ok());
+    }
+    ASSERT_TRUE((*writer)->Finish(proto::Summary()).ok());
+  }
+
+  // A drive on which every I/O takes `service_ns(cycle)`.
+  ReplayFunction Drive(std::function<int64_t(uint32_t cycle)> service_ns) {
+    return [this, service_ns](
+               const ReplayOptions& options, const std::atomic<bool>&,
+               const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {
+      const bool simulated = options.engine == "simulated";
+      calls_.push_back((simulated ? "reference " : "cycle ") + std::to_string(options.cycle) +
+                       (options.rule == TimingRule::kTimed ? " timed" : " max"));
+      const int64_t took_ns = simulated ? kReferenceNs : service_ns(options.cycle);
+      proto::Header header;
+      header.mutable_replay()->set_rule(options.rule == TimingRule::kTimed ? "timed x1"
+                                                                           : "max order");
+      proto::Device* target = header.mutable_replay()->add_targets();
+      target->set_path("/dev/sdx");
+      target->set_model("Paper SSD");
+      target->set_scheduler(scheduler_(options.cycle));
+      ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(options.result_path, header));
+      int64_t now_ns = 0;
+      for (uint64_t i = 0; i < kIos; ++i) {
+        IoRecord io = RecordAt(i);
+        if (options.rule != TimingRule::kTimed) io.queue_ns = io.issue_ns = now_ns;
+        io.complete_ns = *io.issue_ns + took_ns;
+        now_ns = *io.complete_ns;
+        io.ordinal = i;
+        RETURN_IF_ERROR(writer->Write(io));
+      }
+      proto::Summary summary;
+      proto::ReplayOutcome* outcome = summary.mutable_replay();
+      outcome->set_planned(kIos);
+      outcome->set_issued(kIos);
+      outcome->set_completed(kIos);
+      outcome->set_wall_ns(now_ns);
+      outcome->set_free_slot(kIos);
+      outcome->set_free_lateness_p999_ns(simulated ? 0 : lateness_ns_(options.cycle));
+      RETURN_IF_ERROR(writer->Finish(summary));
+      return *outcome;
+    };
+  }
+
+  Result<ScoreReport> Run(const ReplayFunction& replay) {
+    return RunScoreSession(options_, replay, &clock_, stop_, {});
+  }
+
+  std::string folder_;
+  ScoreSessionOptions options_;
+  FakeClock clock_;
+  std::atomic<bool> stop_ = false;
+  std::vector<std::string> calls_;
+  std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
+  std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 20'000; };
+};
+
+TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
+  const auto report = Run(Drive([](uint32_t) { return kReferenceNs / 2; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->valid()) << ScoreText(*report);
+  EXPECT_NEAR(report->score->score, 2000, 1e-6);
+  EXPECT_NEAR(*report->score->ci_low, 2000, 1e-6);
+  EXPECT_EQ(report->segmentation.segments.size(), 2u);
+  // 4,400 I/Os of 100 us each in 4.4 s less the rest after the last completion.
+  EXPECT_NEAR(*report->storage_wait_s_per_workday(), 2880.2, 0.05);
+  EXPECT_THAT(report->trace_hash, ::testing::SizeIs(64));
+}
+
+TEST_F(ScoreSessionTest, RunsAlternateAfterAPauseEach) {
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return 1000; })).ok());
+  EXPECT_THAT(calls_,
+              ElementsAre("reference 0 timed", "reference 0 max", "cycle 1 timed", "cycle 1 max",
+                          "cycle 2 timed", "cycle 2 max", "cycle 3 timed", "cycle 3 max"));
+  EXPECT_EQ(clock_.NowNs(), 6 * options_.pause_ns);
+}
+
+TEST_F(ScoreSessionTest, AWildDriveGetsMoreCyclesUntilItIsPreciseEnoughOrFifteen) {
+  options_.cycles = kLeastCyclesPublished;
+  options_.until_precise = true;
+  ASSERT_TRUE(Run(Drive([](uint32_t cycle) { return cycle % 2 == 0 ? 100'000 : 50'000; })).ok());
+  EXPECT_THAT(calls_, Contains("cycle 15 max"));
+  calls_.clear();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    if (entry.path() != options_.trace_path) std::filesystem::remove(entry.path());
+  }
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return 50'000; })).ok());
+  EXPECT_THAT(calls_, Contains("cycle 5 max"));
+  EXPECT_THAT(calls_, Not(Contains("cycle 6 timed")));
+}
+
+TEST_F(ScoreSessionTest, ALateHostInOneRunMakesTheScoreInvalidAndSaysWhich) {
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 20'000; };
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->valid());
+  EXPECT_THAT(report->invalid_reasons,
+              ElementsAre(HasSubstr("cycle 2, timed: rule 3: the host was late")));
+  const std::string text = ScoreText(*report);
+  EXPECT_THAT(text, ::testing::StartsWith("INVALID"));
+  EXPECT_THAT(text, Not(HasSubstr("\nScore ")));
+}
+
+TEST_F(ScoreSessionTest, ASchedulerThatChangesMakesItInvalid) {
+  scheduler_ = [](uint32_t cycle) { return cycle < 3 ? "none" : "bfq"; };
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(report->invalid_reasons,
+              ElementsAre(HasSubstr("cycle 3, timed: rule 6"), HasSubstr("cycle 3, max: rule 6")));
+}
+
+TEST_F(ScoreSessionTest, ALossyRecordingIsInvalidUnlessTheLossIsAccepted) {
+  WriteRecording(/*lossy=*/true);
+  const auto refused = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(refused.ok());
+  EXPECT_THAT(refused->invalid_reasons, ElementsAre("rule 2: the recording lost 3 events"));
+  options_.loss_accepted = true;
+  options_.folder = folder_ + "/again";
+  std::filesystem::create_directories(options_.folder);
+  const auto accepted = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(accepted.ok());
+  EXPECT_TRUE(accepted->valid());
+  EXPECT_EQ(accepted->lost_events, 3u);
+  EXPECT_THAT(ScoreText(*accepted), HasSubstr("accepted by --accept-loss"));
+}
+
+TEST_F(ScoreSessionTest, AStopLeavesAnInvalidReport) {
+  int runs = 0;
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  const auto report = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                              const std::function<void(const ReplayProgress&)>& progress) {
+    if (++runs == 5) stop_.store(true);
+    return drive(options, stop, progress);
+  });
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->cycles.size(), 1u);
+  EXPECT_FALSE(report->valid());
+  EXPECT_THAT(report->invalid_reasons, Contains(HasSubstr("stopped")));
+}
+
+TEST_F(ScoreSessionTest, AFailedReplayIsAFailure) {
+  const auto report =
+      Run([](const ReplayOptions&, const std::atomic<bool>&,
+             const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {
+        return Status(StatusCode::kFailedPrecondition, "/dev/sdx is mounted on /data");
+      });
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.status().message(), HasSubstr("mounted"));
+}
+
+TEST_F(ScoreSessionTest, AnEarlierScoreCanBeTheReference) {
+  const auto first = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(first.ok());
+  const std::string earlier = folder_ + "/earlier";
+  std::filesystem::create_directories(earlier);
+  {
+    const auto sink = CreateFile(earlier + "/report.json");
+    ASSERT_TRUE(sink.ok());
+    const std::string json = ScoreJson(*first).dump();
+    ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(json.data(), json.size()))).ok());
+  }
+  options_.reference_folder = earlier;
+  options_.folder = folder_ + "/second";
+  std::filesystem::create_directories(options_.folder);
+  calls_.clear();
+  const auto second = Run(Drive([](uint32_t) { return 25'000; }));
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_NEAR(second->score->score, 2000, 1e-6);
+  EXPECT_THAT(second->reference, HasSubstr("Paper SSD, measured"));
+  EXPECT_THAT(calls_, Not(Contains(HasSubstr("reference"))));
+}
+
+TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
+  const auto first = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(first.ok());
+  nlohmann::ordered_json json = ScoreJson(*first);
+  json["trace_hash"] = std::string(64, '0');
+  const std::string earlier = folder_ + "/earlier";
+  std::filesystem::create_directories(earlier);
+  const std::string text = json.dump();
+  const auto sink = CreateFile(earlier + "/report.json");
+  ASSERT_TRUE(sink.ok());
+  ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(text.data(), text.size()))).ok());
+  options_.reference_folder = earlier;
+  const auto second = Run(Drive([](uint32_t) { return 25'000; }));
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ScoreSessionTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
+  const auto report = Run(Drive([](uint32_t cycle) { return 50'000 + cycle * 100; }));
+  ASSERT_TRUE(report.ok());
+  std::istringstream lines(ScoreText(*report));
+  for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
+  const nlohmann::ordered_json json = ScoreJson(*report);
+  for (const char* key : {"score", "ci_low", "ci_high", "storage_wait_s_per_workday", "valid",
+                          "invalid_reasons", "state", "rule", "trace_hash"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["state"], "as-is");
+  EXPECT_EQ(json["rule"], "score 1: timed x1, max order");
+  EXPECT_EQ(json["valid"], true);
+  EXPECT_THAT(json["invalid_reasons"], IsEmpty());
+  EXPECT_LT(json["ci_low"].get<double>(), json["score"].get<double>());
+  EXPECT_EQ(json["segments"].size(), 2u);
+  EXPECT_EQ(json["segments"][0]["cycles"].size(), 3u);
+}
+
+}  // namespace
+}  // namespace blktape
