@@ -133,10 +133,8 @@ std::string SensitivityLine(const ScoreReport& report) {
     low = std::min(low, variant.score);
     high = std::max(high, variant.score);
   }
-  return fmt::format("With each weight at half and one and a half: {:.0f} to {:.0f}, {}\n", low,
-                     high,
-                     report.score->rank_changes ? "the rank against the reference CHANGES"
-                                                : "same side of the reference");
+  return fmt::format("With any weight at half or one and a half: {:.0f} to {:.0f}, {}\n", low, high,
+                     report.score->rank_changes ? "ON BOTH SIDES of 1000" : "same side of 1000");
 }
 
 std::string DerivedText(const ScoreReport& report) {

@@ -1,3 +1,5 @@
 #include "cli/command.h"
 
-int main(int argc, char** argv) { return blktape::RunMain(argc, argv, {blktape::AnalyzeCommand()}); }
+int main(int argc, char** argv) {
+  return blktape::RunMain(argc, argv, {blktape::AnalyzeCommand(), blktape::ScoreCommand()});
+}
