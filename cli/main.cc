@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
-  return blktape::RunMain(argc, argv, {blktape::AnalyzeCommand(), blktape::ScoreCommand()});
+  return blktape::RunMain(
+      argc, argv, {blktape::AnalyzeCommand(), blktape::ReplayCommand(), blktape::ScoreCommand()});
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/status.h"
 #include "format/trace.pb.h"
 #include "replay/generator.h"
+#include "replay/record_stream.h"
 
 namespace blktape {
 
@@ -24,8 +26,15 @@ enum class TimingRule {
 // What to replay and how. Field by field what `blktape replay --help` says.
 struct ReplayOptions {
   std::string trace_path;
-  // Instead of a trace: records made on the way. trace_path is then empty.
+  // Instead of a trace: records made on the way, by a specification or by a program. trace_path is
+  // then empty.
   std::optional<WorkloadSpec> workload;
+  struct Records {
+    std::string name;  // in place of the trace's
+    // Each call begins anew.
+    std::function<Result<std::unique_ptr<RecordStream>>()> open;
+  };
+  std::optional<Records> records;
   // Device of the trace ("nvme0n1", or "" for the only one or all on one target) to path of the
   // target; the path "none" leaves the device's I/Os out. The simulated and the null engine need
   // none: they get a target as large as the trace wants.

@@ -24,7 +24,9 @@ bool NeedsTarget(const ReplayOptions& options) {
 }
 
 Status CheckOptions(const ReplayOptions& options) {
-  if (options.trace_path.empty() == !options.workload.has_value()) {
+  if ((options.trace_path.empty() ? 0 : 1) + (options.workload ? 1 : 0) +
+          (options.records ? 1 : 0) !=
+      1) {
     return Invalid("a replay needs a trace or a workload, and one of them only");
   }
   if (!(options.speed > 0)) return Invalid("the speed must be above zero");
@@ -70,6 +72,7 @@ TraceStreamOptions PieceOf(const ReplayOptions& options) {
 
 Result<std::unique_ptr<RecordStream>> OpenStream(const ReplayOptions& options, bool one_pass) {
   if (options.workload) return MakeGenerator(*options.workload);
+  if (options.records) return options.records->open();
   TraceStreamOptions piece = PieceOf(options);
   if (one_pass) piece.loops = 1;
   ASSIGN_OR_RETURN(std::unique_ptr<TraceStream> stream,
@@ -291,6 +294,8 @@ Status NamePlan(const ReplayOptions& options, ReplaySetup* setup) {
   proto::ReplayPlan& named = setup->named;
   if (options.workload) {
     named.set_trace_name(DescribeWorkload(*options.workload));
+  } else if (options.records) {
+    named.set_trace_name(options.records->name);
   } else {
     ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenForReading(options.trace_path));
     ASSIGN_OR_RETURN(*named.mutable_trace_sha256(), Sha256Hex(file.get()));
@@ -361,6 +366,7 @@ std::string CanonicalRule(const ReplayOptions& options) {
 
 Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<bool>& stop) {
   if (options.workload) return FootprintOfWorkload(*options.workload);
+  if (options.records) return PassOver(options, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceStream> stream,
                    TraceStream::Open(options.trace_path, {}));
   if (const std::optional<proto::Summary>& summary = stream->summary()) {
@@ -403,7 +409,7 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   };
   if (Status fits = check(); !fits.ok()) {
     // The summary speaks of the whole trace: what is filtered out may be all that does not fit.
-    if (options.workload) return fits;
+    if (options.workload || options.records) return fits;
     ASSIGN_OR_RETURN(footprint, PassOver(options, stop));
     RETURN_IF_ERROR(check());
   }

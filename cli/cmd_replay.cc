@@ -1,0 +1,355 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/replay_report.h"
+#include "cli/temp_folder.h"
+#include "format/trace_reader.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+namespace {
+
+struct ReplayFlags {
+  ReplayOptions replay;
+  std::string target;
+  std::vector<std::string> maps;
+  bool max = false;
+  uint64_t queue_depth = 0;
+  std::string think = "drop";
+  int64_t idle_cap_ns = 0;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  int64_t duration_ns = 0;
+  bool repeat = false;
+  std::string remap_offset;
+  uint64_t compressible = 0;
+  uint64_t dedupe = 0;
+  uint64_t depth = 0;
+  bool no_realtime = false;
+  bool allow_overlaps = false;
+  bool create = false;
+  bool json = false;
+  bool yes = false;
+  bool dry_run = false;
+};
+
+Status TakeMappings(ReplayFlags* flags) {
+  std::vector<ReplayOptions::Mapping>& mappings = flags->replay.mappings;
+  if (!flags->target.empty()) mappings.push_back({"", flags->target});
+  for (const std::string& map : flags->maps) {
+    const size_t equals = map.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == map.size()) {
+      return Status(StatusCode::kInvalidArgument,
+                    "--map wants DEVICE=TARGET, as in nvme0n1=/dev/sdb, not \"" + map + "\"");
+    }
+    mappings.push_back({map.substr(0, equals), map.substr(equals + 1)});
+  }
+  return OkStatus();
+}
+
+Status TakeRule(const Flags& given, ReplayFlags* flags) {
+  ReplayOptions& replay = flags->replay;
+  const bool timed = !flags->max && !given.Given("--queue-depth");
+  if (!timed) {
+    replay.rule = given.Given("--queue-depth") ? TimingRule::kQueueDepth : TimingRule::kMaxOrder;
+  }
+  replay.queue_depth = static_cast<uint32_t>(flags->queue_depth);
+  if (!timed && given.Given("--speed") && flags->think != "keep") {
+    return Status(StatusCode::kInvalidArgument,
+                  "--speed means nothing at maximum speed, unless think time is kept");
+  }
+  if (timed && given.Given("--think")) {
+    return Status(StatusCode::kInvalidArgument, "--think goes with --max or --queue-depth");
+  }
+  replay.keep_think_time = flags->think == "keep";
+  if (given.Given("--idle-cap")) replay.idle_cap_ns = flags->idle_cap_ns;
+  if (given.Given("--from")) replay.from_ns = flags->from_ns;
+  if (given.Given("--to")) replay.to_ns = flags->to_ns;
+  if (given.Given("--duration")) replay.duration_ns = flags->duration_ns;
+  if (flags->repeat) replay.loops = 0;
+  return OkStatus();
+}
+
+Status TakeOffset(ReplayFlags* flags) {
+  if (flags->remap_offset.empty()) return OkStatus();
+  if (flags->replay.remap != "offset") {
+    return Status(StatusCode::kInvalidArgument, "--remap-offset goes with --remap offset");
+  }
+  const bool down = flags->remap_offset[0] == '-';
+  ASSIGN_OR_RETURN(const uint64_t bytes,
+                   ParseBytes(std::string_view(flags->remap_offset).substr(down ? 1 : 0)));
+  if (bytes > INT64_MAX) return Status(StatusCode::kInvalidArgument, "the offset is too large");
+  flags->replay.remap_offset_bytes =
+      down ? -static_cast<int64_t>(bytes) : static_cast<int64_t>(bytes);
+  return OkStatus();
+}
+
+Status TakeFlags(const Flags& given, ReplayFlags* flags) {
+  RETURN_IF_ERROR(TakeMappings(flags));
+  RETURN_IF_ERROR(TakeRule(given, flags));
+  RETURN_IF_ERROR(TakeOffset(flags));
+  if (flags->queue_depth > 65'536 || flags->depth > 65'536) {
+    return Status(StatusCode::kInvalidArgument, "a queue depth is at most 65536");
+  }
+  flags->replay.depth = static_cast<uint32_t>(flags->depth);
+  flags->replay.compressible_percent =
+      static_cast<uint32_t>(std::min<uint64_t>(flags->compressible, 101));
+  flags->replay.dedupe_percent = static_cast<uint32_t>(std::min<uint64_t>(flags->dedupe, 101));
+  flags->replay.realtime = !flags->no_realtime;
+  flags->replay.order_overlaps = !flags->allow_overlaps;
+  return OkStatus();
+}
+
+// A scratch file as large as the trace wants. Its blocks are not there until they are written.
+Status CreateScratch(const ReplayFlags& flags, const std::atomic<bool>& stop) {
+  for (const ReplayOptions::Mapping& mapping : flags.replay.mappings) {
+    const std::string& path = mapping.target_path;
+    if (path == "none" || std::filesystem::exists(path)) continue;
+    if (path.starts_with("/dev/")) {
+      return Status(StatusCode::kNotFound, path + ": there is no such device");
+    }
+    if (!flags.create) {
+      return Status(StatusCode::kNotFound,
+                    path +
+                        ": there is no such file\n  try:  --create, which makes a scratch file "
+                        "of the size the trace wants");
+    }
+    ASSIGN_OR_RETURN(const uint64_t end_bytes, FootprintEndBytes(flags.replay, stop));
+    constexpr uint64_t kMebibyte = 1 << 20;
+    const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
+    const UniqueFd file(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    if (!file) return ErrnoStatus(errno, "creating " + path);
+    if (ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
+      return ErrnoStatus(errno, "giving " + path + " a size of " + FormatBytes(size_bytes));
+    }
+    std::fprintf(stderr,
+                 "created %s, %s, without content: reads of blocks that were never written\n"
+                 "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",
+                 path.c_str(), FormatBytes(size_bytes).c_str());
+  }
+  return OkStatus();
+}
+
+bool ChangesDevices(const ReplayFlags& flags, const ReplayPreview& preview) {
+  if (flags.replay.skip_writes) return false;
+  for (const proto::Device& target : preview.targets) {
+    if (!target.is_file() && !target.path().empty()) return true;
+  }
+  return false;
+}
+
+// Asks on the terminal. kCancelled: the answer was not "yes".
+Status Confirm(const ReplayPreview& preview) {
+  if (isatty(STDIN_FILENO) == 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  "writing to a device wants a confirmation, and there is no terminal to ask on\n"
+                  "  try:  --yes");
+  }
+  std::fprintf(stderr, "The writes of the trace will destroy what lies on\n");
+  for (const proto::Device& target : preview.targets) {
+    std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
+  }
+  std::fprintf(stderr, "Type yes to go on: ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "yes") return Status(StatusCode::kCancelled, "not confirmed; nothing was written");
+  return OkStatus();
+}
+
+// What the recording lacks, on stderr; whether anything does.
+bool TellLosses(const std::string& trace_path) {
+  const auto reader = TraceReader::Open(trace_path);
+  if (!reader.ok()) return false;
+  const std::optional<proto::Summary>& summary = (*reader)->summary();
+  if (!summary) {
+    std::fprintf(stderr,
+                 "warning: the trace was not finished by its writer; its end may be missing\n");
+    return true;
+  }
+  bool lost = false;
+  for (const proto::LossTotal& loss : summary->losses()) {
+    if (!MeansLostEvents(loss.reason())) continue;
+    lost = true;
+    std::fprintf(stderr, "warning: the recording lost events: %s %s\n",
+                 loss.count() > 0 ? FormatCount(loss.count()).c_str() : "uncounted",
+                 LossReasonName(loss.reason()));
+  }
+  return lost;
+}
+
+// Draws a line on the terminal and draws over it.
+class ProgressDisplay {
+ public:
+  explicit ProgressDisplay(bool on) : on_(on) {}
+  ~ProgressDisplay() {
+    if (drawn_) std::fprintf(stderr, "\r\033[K");
+  }
+  std::function<void(const ReplayProgress&)> Callback() {
+    if (!on_) return nullptr;
+    return [this](const ReplayProgress& progress) {
+      std::fprintf(stderr, "\r%.79s\033[K", ProgressLine(progress, before_).c_str());
+      std::fflush(stderr);
+      before_ = progress;
+      drawn_ = true;
+    };
+  }
+
+ private:
+  const bool on_;
+  bool drawn_ = false;
+  ReplayProgress before_;
+};
+
+int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
+  if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
+  const std::atomic<bool>& stop = StopOnSignals();
+  if (Status made = CreateScratch(*flags, stop); !made.ok()) return Fail(made);
+  const Result<ReplayPreview> preview = PreviewReplay(flags->replay, flags->dry_run, stop);
+  if (!preview.ok()) return Fail(preview.status());
+  const bool lost = TellLosses(flags->replay.trace_path);
+  if (flags->dry_run) {
+    std::fputs(PreviewText(*preview).c_str(), stdout);
+    return kExitOk;
+  }
+  if (ChangesDevices(*flags, *preview) && !flags->yes) {
+    if (Status confirmed = Confirm(*preview); !confirmed.ok()) return Fail(confirmed);
+  }
+
+  // The figures are those of the result trace, kept or not.
+  Result<TempFolder> scratch = TempFolder::Create();
+  if (!scratch.ok()) return Fail(scratch.status());
+  const bool keep = !flags->replay.result_path.empty();
+  if (!keep) flags->replay.result_path = scratch->path() + "/result.tape";
+  Result<proto::ReplayOutcome> outcome = [&] {
+    ProgressDisplay display(isatty(STDERR_FILENO) != 0);
+    return RunReplay(flags->replay, stop, display.Callback());
+  }();
+  if (!outcome.ok()) return Fail(outcome.status());
+  const Result<Profile> profile = ProfileTrace(flags->replay.result_path);
+  if (!profile.ok()) return Fail(profile.status());
+
+  if (flags->json) {
+    std::puts(ReplayJson(*profile, *outcome)
+                  .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)
+                  .c_str());
+  } else {
+    std::fputs(ReplayText(*profile, *outcome).c_str(), stdout);
+    if (keep) std::printf("\nresult      %s\n", flags->replay.result_path.c_str());
+  }
+  const bool whole = !lost && !outcome->stopped_early() && outcome->errors() == 0 &&
+                     outcome->short_transfers() == 0 && outcome->verify_mismatches() == 0;
+  return whole ? kExitOk : kExitDegraded;
+}
+
+void DeclareTiming(Flags* flags, ReplayFlags* options) {
+  flags->Number("--speed", &options->replay.speed,
+                "Original timing times X: 2 is twice as fast (default 1)");
+  flags->Duration("--idle-cap", &options->idle_cap_ns,
+                  "Cut idle time of the recording above this, as in 25ms");
+  flags->Switch("--max", &options->max,
+                "As fast as the target goes, in the recording's order of completion");
+  flags->Count("--queue-depth", &options->queue_depth,
+               "As fast as the target goes with at most N in flight");
+  flags->Choice("--think", &options->think, {"keep", "drop"},
+                "At maximum speed: keep the recorded think time (default drop)");
+  flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
+  flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
+  flags->Count("--loop", &options->replay.loops, "Replay the trace N times in a row");
+  flags->Switch("--repeat", &options->repeat, "Replay it until stopped or --duration");
+  flags->Duration("--duration", &options->duration_ns, "Issue nothing after this time");
+}
+
+void DeclareMapping(Flags* flags, ReplayFlags* options) {
+  flags->Choice("--remap", &options->replay.remap, {"refuse", "offset", "scale", "wrap"},
+                "Where the trace does not fit the target (default refuse)");
+  flags->Text("--remap-offset", &options->remap_offset,
+              "Of --remap offset: add this, as in -10G (default: begin at 0)", "SIZE");
+  flags->Switch("--align", &options->replay.align, "Widen requests to whole blocks of the target");
+  flags->Choice("--unsupported", &options->replay.unsupported, {"fail", "skip", "emulate"},
+                "Operations the target lacks (default fail)");
+  flags->Switch("--skip-writes", &options->replay.skip_writes,
+                "Change nothing; skipped I/Os keep their time");
+  flags->Switch("--skip-discards", &options->replay.skip_discards, "Leave out discards");
+  flags->Switch("--secure-erase", &options->replay.secure_erase,
+                "Do the trace's secure erases, which nothing brings back");
+}
+
+void DeclareRun(Flags* flags, ReplayFlags* options) {
+  flags->Choice("--engine", &options->replay.engine,
+                {"auto", "io_uring", "libaio", "simulated", "null"},
+                "What issues the I/Os (default auto: probes the target)");
+  flags->Count("--depth", &options->depth,
+               "At most N in flight in a timed or --max replay (default: the target's)");
+  flags->Count("--compressible", &options->compressible,
+               "Percent by which written data can be compressed (default 0)");
+  flags->Count("--dedupe", &options->dedupe, "Percent of written blocks that repeat (default 0)");
+  flags->Switch("--payload-repeat", &options->replay.repeat_payload,
+                "Write one repeated byte instead");
+  flags->Switch("--verify", &options->replay.verify,
+                "Stamp every sector written; check reads and a final sweep");
+  flags->Switch("--allow-overlaps", &options->allow_overlaps,
+                "Let conflicting I/Os be in flight together");
+  flags->Choice("--on-error", &options->replay.on_error, {"stop", "continue"},
+                "After an I/O failed (default stop)");
+  flags->Duration("--spin", &options->replay.spin_ns,
+                  "Poll for so long before each due time (default 200us)");
+  flags->Switch("--no-realtime", &options->no_realtime, "No SCHED_FIFO, locked memory, pinned CPU");
+  flags->Size("--memory", &options->replay.buffer_bytes,
+              "For I/Os in flight and prepared (default 32M)");
+}
+
+std::function<int()> DeclareReplay(Flags* flags) {
+  const auto options = std::make_shared<ReplayFlags>();
+  flags->Positional("TRACE", &options->replay.trace_path, "A .tape file");
+  flags->Text("--target", &options->target, "Block device or file to replay on", "PATH");
+  flags->TextList("--map", &options->maps,
+                  "Recorded device to target, as in nvme0n1=/dev/sdb; =none leaves it out",
+                  "D=PATH");
+  flags->Text("-o,--output", &options->replay.result_path, "Keep the result as a trace", "FILE");
+  flags->Switch("--overwrite", &options->replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
+  flags->Switch("--create", &options->create, "Make the target file if it does not exist");
+  flags->Switch("--dry-run", &options->dry_run, "Show the whole plan, write nothing");
+  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+  DeclareTiming(flags, options.get());
+  DeclareMapping(flags, options.get());
+  DeclareRun(flags, options.get());
+  return [options, flags] { return RunReplayVerb(options.get(), *flags); };
+}
+
+}  // namespace
+
+Command ReplayCommand() {
+  return {
+      .name = "replay",
+      .summary = "Issue the I/Os of a trace on a drive or a file, on time or as fast as it goes",
+      .examples =
+          "blktape replay monday.tape --target /dev/sdX --overwrite\n"
+          "blktape replay monday.tape --target scratch.img --create --overwrite\n"
+          "blktape replay monday.tape --target /dev/sdX --skip-writes --speed 4\n"
+          "blktape replay monday.tape --target /dev/sdX --overwrite --max -o max.tape\n"
+          "blktape replay monday.tape --target /dev/sdX --overwrite --idle-cap 25ms\n"
+          "blktape replay two.tape --map sda=/dev/sdX --map sdb=none --overwrite",
+      .declare = DeclareReplay,
+  };
+}
+
+}  // namespace blktape

@@ -1,0 +1,240 @@
+#include "cli/replay_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "analysis/report_json.h"
+#include "analysis/report_text.h"
+#include "base/quantity.h"
+#include "base/units.h"
+#include "format/io_record.h"
+
+namespace blktape {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Clock(int64_t ns) {
+  const int64_t seconds = ns / kNanosPerSecond;
+  if (seconds >= 3600) {
+    return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  }
+  return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
+}
+
+double PerSecond(uint64_t count, int64_t ns) {
+  return ns <= 0 ? 0 : static_cast<double>(count) / static_cast<double>(ns) * 1e9;
+}
+
+std::string Rate(uint64_t bytes, int64_t ns) {
+  return FormatBytes(static_cast<uint64_t>(PerSecond(bytes, ns))) + "/s";
+}
+
+std::string Line(const std::string& label, const std::string& text) {
+  return fmt::format("{:<12}{}\n", label, text);
+}
+
+template <typename Map>
+std::string CountLines(const std::string& label, const Map& counts) {
+  std::string lines;
+  for (const auto& [what, count] : counts) {
+    lines += Line(lines.empty() ? label : "", FormatCount(count) + " " + what);
+  }
+  return lines;
+}
+
+// What a reader must know before believing the figures.
+std::string Warnings(const proto::ReplayOutcome& outcome) {
+  std::string lines;
+  const auto warn = [&lines](const std::string& text) { lines += Line("note", text); };
+  if (outcome.stopped_early()) warn("stopped early: " + outcome.stop_reason());
+  for (const auto& [error, count] : outcome.errors_by_errno()) {
+    warn(fmt::format("{} I/Os failed: {}", FormatCount(count), std::strerror(error)));
+  }
+  if (outcome.short_transfers() > 0) {
+    warn(FormatCount(outcome.short_transfers()) + " I/Os moved less than asked for");
+  }
+  if (outcome.verify_mismatches() > 0) {
+    warn(FormatCount(outcome.verify_mismatches()) + " sectors did not hold what was written last");
+  }
+  if (outcome.foreign_sectors() > 0) {
+    warn(fmt::format("somebody else moved {} on the target meanwhile",
+                     FormatBytes(outcome.foreign_sectors() * kSectorBytes)));
+  }
+  if (outcome.punted() > 0) {
+    warn(FormatCount(outcome.punted()) + " I/Os were handed to a kernel worker");
+  }
+  if (outcome.overlaps_ordered() > 0) {
+    warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
+  }
+  if (outcome.ungated() > 0) {
+    warn(FormatCount(outcome.ungated()) + " I/Os without a recorded completion gated nothing");
+  }
+  return lines;
+}
+
+Json Counts(const google::protobuf::Map<std::string, uint64_t>& counts) {
+  Json json = Json::object();
+  for (const auto& [what, count] : counts) json[what] = count;
+  return json;
+}
+
+}  // namespace
+
+std::string DescribeTarget(const proto::Device& device) {
+  std::string text = device.model().empty() ? device.name() : device.model();
+  if (!device.serial().empty()) text += ", serial " + device.serial();
+  text += ", " + FormatBytes(device.size_bytes());
+  if (!device.path().empty()) text += ", " + device.path();
+  if (device.is_file()) text += " (a file)";
+  return text;
+}
+
+std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outcome) {
+  const proto::ReplayPlan& plan = profile.header.replay();
+  std::string text = Line("replayed", plan.trace_name() + ", " + plan.rule());
+  for (const proto::Device& target : plan.targets()) text += Line("on", DescribeTarget(target));
+  text += Line("engine", plan.engine() + ": " + plan.engine_mode());
+  if (outcome.host_granted_size() > 0) {
+    std::string granted;
+    for (const std::string& one : outcome.host_granted()) {
+      granted += (granted.empty() ? "" : ", ") + one;
+    }
+    text += Line("host", granted);
+  }
+  const uint64_t bytes = profile.of(Op::kRead).bytes + profile.of(Op::kWrite).bytes;
+  text +=
+      Line("I/Os", fmt::format("{} planned, {} issued, {} completed, {} failed",
+                               FormatCount(outcome.planned()), FormatCount(outcome.issued()),
+                               FormatCount(outcome.completed()), FormatCount(outcome.errors())));
+  text += CountLines("left out", outcome.skipped());
+  text += CountLines("emulated", outcome.emulated());
+  if (outcome.remapped() > 0) {
+    text += Line("remapped", FormatCount(outcome.remapped()) + " I/Os (" + plan.remap() + ")");
+  }
+  text += Line(
+      "time", fmt::format("{} in all, the drive busy for {}{}", FormatDurationNs(outcome.wall_ns()),
+                          FormatDurationNs(profile.busy_ns),
+                          outcome.idle_cut_ns() > 0
+                              ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
+                              : ""));
+  text += Line("data", fmt::format("{} read, {} written; {} in all, {} while busy",
+                                   FormatBytes(profile.of(Op::kRead).bytes),
+                                   FormatBytes(profile.of(Op::kWrite).bytes),
+                                   Rate(bytes, outcome.wall_ns()), Rate(bytes, profile.busy_ns)));
+  if (outcome.has_verified_sectors()) {
+    text += Line("verified",
+                 fmt::format("{} sectors, {} wrong", FormatCount(outcome.verified_sectors()),
+                             FormatCount(outcome.verify_mismatches())));
+  }
+  if (outcome.cpu_ns() > 0 && outcome.completed() > 0) {
+    text += Line("cpu", fmt::format("{} an I/O",
+                                    FormatDurationNs(outcome.cpu_ns() /
+                                                     static_cast<int64_t>(outcome.completed()))));
+  }
+  text += Warnings(outcome);
+  text += "\n" + LatencyHeading("");
+  text += LatencyRow("lateness", profile.all.q2d);
+  text += LatencyRow("service", profile.data.d2c);
+  text += LatencyRow("response", profile.data.q2c);
+  return text;
+}
+
+Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
+  const proto::ReplayPlan& plan = profile.header.replay();
+  Json targets = Json::array();
+  for (const proto::Device& device : plan.targets()) {
+    targets.push_back({{"name", device.name()},
+                       {"path", device.path()},
+                       {"model", device.model()},
+                       {"serial", device.serial()},
+                       {"firmware", device.firmware()},
+                       {"size_bytes", device.size_bytes()},
+                       {"logical_block_bytes", device.logical_block_bytes()}});
+  }
+  Json by_errno = Json::object();
+  for (const auto& [error, count] : outcome.errors_by_errno()) {
+    by_errno[std::to_string(error)] = count;
+  }
+  Json json = {{"trace", plan.trace_name()},
+               {"trace_hash", plan.trace_sha256()},
+               {"rule", plan.rule()},
+               {"engine", plan.engine()},
+               {"engine_mode", plan.engine_mode()},
+               {"targets", targets},
+               {"payload", plan.payload()},
+               {"state", plan.state()},
+               {"planned", outcome.planned()},
+               {"issued", outcome.issued()},
+               {"completed", outcome.completed()},
+               {"errors", outcome.errors()},
+               {"errors_by_errno", by_errno},
+               {"short_transfers", outcome.short_transfers()},
+               {"skipped", Counts(outcome.skipped())},
+               {"emulated", Counts(outcome.emulated())},
+               {"remapped", outcome.remapped()},
+               {"widened", outcome.widened()},
+               {"stopped_early", outcome.stopped_early()},
+               {"stop_reason", outcome.stop_reason()},
+               {"lateness_ns", LatencyJson(profile.all.q2d)},
+               {"d2c_ns", LatencyJson(profile.data.d2c)},
+               {"q2c_ns", LatencyJson(profile.data.q2c)},
+               {"busy_ns", profile.busy_ns},
+               {"wall_ns", outcome.wall_ns()},
+               {"idle_cut_ns", outcome.idle_cut_ns()},
+               {"read_bytes", profile.of(Op::kRead).bytes},
+               {"write_bytes", profile.of(Op::kWrite).bytes},
+               {"queue_depth", {{"mean", profile.depth.mean}, {"max", profile.depth.max}}}};
+  json["free_slot"] = {{"ios", outcome.free_slot()},
+                       {"late_100us", outcome.late_free_100us()},
+                       {"late_1ms", outcome.late_free_1ms()},
+                       {"lateness_p999_ns", outcome.free_lateness_p999_ns()}};
+  json["overlaps_ordered"] = outcome.overlaps_ordered();
+  json["punted"] = outcome.punted();
+  json["cpu_ns"] = outcome.cpu_ns();
+  json["null_engine_ns"] = outcome.null_engine_ns();
+  json["issuer_busy_max_share"] = static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e6;
+  json["foreign_sectors"] =
+      outcome.has_foreign_sectors() ? Json(outcome.foreign_sectors()) : Json(nullptr);
+  json["verified_sectors"] =
+      outcome.has_verified_sectors() ? Json(outcome.verified_sectors()) : Json(nullptr);
+  json["verify_mismatches"] =
+      outcome.has_verify_mismatches() ? Json(outcome.verify_mismatches()) : Json(nullptr);
+  Json granted = Json::array();
+  for (const std::string& one : outcome.host_granted()) granted.push_back(one);
+  json["host"] = granted;
+  return json;
+}
+
+std::string PreviewText(const ReplayPreview& preview) {
+  std::string text = Line("would run", preview.rule);
+  for (const proto::Device& target : preview.targets) text += Line("on", DescribeTarget(target));
+  text += CountLines("I/Os", preview.planned_by_op);
+  text += Line("data", FormatBytes(preview.planned_bytes));
+  text += CountLines("left out", preview.skipped);
+  text += CountLines("emulated", preview.emulated);
+  if (preview.remapped > 0) text += Line("remapped", FormatCount(preview.remapped) + " I/Os");
+  if (preview.widened > 0) text += Line("widened", FormatCount(preview.widened) + " I/Os");
+  if (preview.duration_ns > 0) text += Line("takes", FormatDurationNs(preview.duration_ns));
+  if (preview.idle_cut_ns > 0) text += Line("idle cut", FormatDurationNs(preview.idle_cut_ns));
+  return text + "nothing was written\n";
+}
+
+std::string ProgressLine(const ReplayProgress& now, const ReplayProgress& before) {
+  const int64_t interval_ns = now.elapsed_ns - before.elapsed_ns;
+  const std::string left = now.fraction > 0.001
+                               ? Clock(static_cast<int64_t>(static_cast<double>(now.elapsed_ns) *
+                                                            (1 - now.fraction) / now.fraction))
+                               : "?";
+  return fmt::format("{:3.0f} %  {} left {}  {:.0f} IOPS  {}  depth {}  late {}{}",
+                     now.fraction * 100, Clock(now.elapsed_ns), left,
+                     PerSecond(now.completed - before.completed, interval_ns),
+                     Rate(now.bytes - before.bytes, interval_ns), now.in_flight,
+                     FormatDurationNs(now.lateness_max_ns),
+                     now.errors > 0 ? fmt::format("  {} errors", now.errors) : "");
+}
+
+}  // namespace blktape

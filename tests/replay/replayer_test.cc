@@ -1,0 +1,227 @@
+#include "replay/replayer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "replay/drive_model.h"
+#include "tests/replay/fake_records.h"
+#include "tests/replay/temp_trace.h"
+
+namespace blktape {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::SizeIs;
+
+const std::atomic<bool> kRunOn = false;
+
+Result<proto::ReplayOutcome> Replay(const ReplayOptions& options) {
+  return RunReplay(options, kRunOn, nullptr);
+}
+
+std::vector<IoRecord> Session() {
+  return {Write(1'000, 50'000, 0, 8192), Read(2'000, 90'000, 1 << 20),
+          Io(Op::kFlush, 60'000, 400'000, 0, 0), Read(1'000'000, 1'090'000, 4096, 65536)};
+}
+
+TEST(ReplayerTest, TheResultOfAReplayHoldsTheSameOpsAddressesAndSizesInTheSameOrder) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("session.tape", Session());
+  options.engine = "simulated";
+  options.result_path = FreshPath("session-result.tape");
+  const auto outcome = Replay(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->planned(), 4);
+  EXPECT_EQ(outcome->issued(), 4);
+  EXPECT_EQ(outcome->completed(), 4);
+  EXPECT_EQ(outcome->errors(), 0);
+  EXPECT_FALSE(outcome->stopped_early());
+
+  const TraceContent result = ReadTrace(options.result_path);
+  ASSERT_THAT(result.records, SizeIs(4));
+  const std::vector<IoRecord> session = Session();
+  for (size_t i = 0; i < session.size(); ++i) {
+    EXPECT_EQ(result.records[i].op, session[i].op);
+    EXPECT_EQ(result.records[i].lba, session[i].lba);
+    EXPECT_EQ(result.records[i].bytes, session[i].bytes);
+    EXPECT_EQ(result.records[i].ordinal, i);
+    EXPECT_EQ(*result.records[i].queue_ns, *session[i].queue_ns - 1'000);
+    EXPECT_EQ(result.records[i].issue_ns, result.records[i].queue_ns)
+        << "virtual time is never late";
+  }
+  // The drive model: a read at an idle drive costs its base and its bytes over the link.
+  const DriveModel model;
+  const int64_t transfer_ns =
+      65536 * int64_t{1'000'000'000} / static_cast<int64_t>(model.read_bandwidth);
+  EXPECT_NEAR(*result.records[3].complete_ns - *result.records[3].issue_ns,
+              model.read_base_ns + transfer_ns, 1);
+
+  EXPECT_EQ(result.header.source(), "replay");
+  EXPECT_EQ(result.header.replay().rule(), "timed x1");
+  EXPECT_EQ(result.header.replay().engine(), "simulated");
+  EXPECT_THAT(result.header.replay().trace_sha256(), SizeIs(64));
+  EXPECT_EQ(result.header.replay().trace_name(), "session.tape");
+  ASSERT_TRUE(result.summary.has_value());
+  EXPECT_EQ(result.summary->replay().completed(), 4);
+}
+
+TEST(ReplayerTest, SimulatedReplaysAreEqualToTheNanosecond) {
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 5'000; ++i) {
+    records.push_back(Io(i % 4 == 0 ? Op::kWrite : Op::kRead, i * 10'000,
+                         i * 10'000 + 40'000 + i % 7 * 9'000, (i * 7919ull % 4096) * 4096, 4096));
+  }
+  ReplayOptions options;
+  options.trace_path = TempTrace("twice.tape", records);
+  options.engine = "simulated";
+  options.rule = TimingRule::kMaxOrder;
+  options.result_path = FreshPath("one.tape");
+  ASSERT_TRUE(Replay(options).ok());
+  const std::vector<IoRecord> one = ReadTrace(options.result_path).records;
+  options.result_path = FreshPath("two.tape");
+  ASSERT_TRUE(Replay(options).ok());
+  EXPECT_THAT(one, SizeIs(5'000));
+  EXPECT_EQ(one, ReadTrace(options.result_path).records);
+}
+
+TEST(ReplayerTest, TheNullEngineRunsThroughThreadsAndLosesNothing) {
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 30'000; ++i) {
+    records.push_back(Io(i % 2 == 0 ? Op::kWrite : Op::kRead, i * 100, i * 100 + 50,
+                         (i * 7919ull % 65536) * 4096, 4096u << (i % 4)));
+  }
+  ReplayOptions options;
+  options.trace_path = TempTrace("null.tape", records, 1, 10'000);
+  options.engine = "null";
+  options.result_path = FreshPath("null-result.tape");
+  for (const TimingRule rule :
+       {TimingRule::kTimed, TimingRule::kMaxOrder, TimingRule::kQueueDepth}) {
+    options.rule = rule;
+    options.queue_depth = 32;
+    options.result_path = FreshPath("null-result.tape");
+    const auto outcome = Replay(options);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_EQ(outcome->completed(), 30'000);
+    EXPECT_GT(outcome->null_engine_ns(), 0);
+    const std::vector<IoRecord> result = ReadTrace(options.result_path).records;
+    ASSERT_THAT(result, SizeIs(30'000));
+    uint64_t different = 0;
+    for (size_t i = 0; i < result.size(); ++i) {
+      different += result[i].op == records[i].op && result[i].lba == records[i].lba &&
+                           result[i].bytes == records[i].bytes && result[i].ordinal == i
+                       ? 0
+                       : 1;
+    }
+    EXPECT_EQ(different, 0u);
+  }
+}
+
+TEST(ReplayerTest, AStoppedReplayLeavesAFinishedPartialResult) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("hour.tape", {Read(0, 1), Read(3'600'000'000'000, {})});
+  options.engine = "null";
+  options.result_path = FreshPath("stopped.tape");
+  std::atomic<bool> stop = false;
+  const auto outcome = RunReplay(options, stop, [&stop](const ReplayProgress& progress) {
+    if (progress.completed == 1) stop = true;
+  });
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_TRUE(outcome->stopped_early());
+  EXPECT_EQ(outcome->stop_reason(), "interrupted");
+  const TraceContent result = ReadTrace(options.result_path);
+  EXPECT_THAT(result.records, SizeIs(1));
+  ASSERT_TRUE(result.summary.has_value()) << "finished";
+  EXPECT_TRUE(result.summary->replay().stopped_early());
+}
+
+TEST(ReplayerTest, AGeneratedWorkloadRunsThroughTheSameReplayer) {
+  ReplayOptions options;
+  options.workload = WorkloadSpec{.read_share = 0.5, .span_bytes = 1 << 30, .count = 1'000};
+  options.rule = TimingRule::kQueueDepth;
+  options.queue_depth = 3;
+  options.engine = "simulated";
+  options.result_path = FreshPath("generated.tape");
+  const auto outcome = Replay(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->completed(), 1'000);
+  EXPECT_EQ(ReadTrace(options.result_path).header.replay().rule(), "max qd=3");
+}
+
+TEST(ReplayerTest, TheOutcomeCountsWhatWasSkippedAndWhatTheIdleCapCut) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("skip.tape", Session());
+  options.engine = "simulated";
+  options.skip_writes = true;
+  options.idle_cap_ns = 100'000;
+  const auto outcome = Replay(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->issued(), 3);
+  EXPECT_THAT(outcome->skipped(), ElementsAre(Pair("skip-writes", 1)));
+  // Idle from 400,000 to 1,000,000.
+  EXPECT_EQ(outcome->idle_cut_ns(), 500'000);
+}
+
+TEST(ReplayerTest, ATargetTooSmallIsRefusedBeforeOneByteChanges) {
+  const std::string target = FreshPath("small.img");
+  std::ofstream(target) << std::string(1 << 20, 'x');
+  ReplayOptions options;
+  options.trace_path = TempTrace("large.tape", {Write(0, 10), Write(10, 20, 1 << 20, 4096)});
+  options.mappings = {{"", target}};
+  options.overwrite = true;
+  const auto outcome = Replay(options);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(outcome.status().message(), HasSubstr("too small"));
+  EXPECT_THAT(outcome.status().message(), HasSubstr("1052672 bytes"));
+  std::stringstream content;
+  content << std::ifstream(target).rdbuf();
+  EXPECT_EQ(content.str(), std::string(1 << 20, 'x'));
+}
+
+TEST(ReplayerTest, OptionsThatContradictEachOtherAreNamed) {
+  ReplayOptions options;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("a trace or a workload"));
+  options.trace_path = TempTrace("options.tape", Session());
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("--target"));
+  options.engine = "simulated";
+  options.keep_think_time = true;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("maximum speed"));
+  options.keep_think_time = false;
+  options.rule = TimingRule::kQueueDepth;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("queue depth"));
+  options.rule = TimingRule::kTimed;
+  options.mappings = {{"nvme7n1", "/dev/null"}};
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("no device \"nvme7n1\""));
+}
+
+TEST(ReplayerTest, MaxOrderNeedsATraceThatSaysWhenIosCompleted) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("no-completions.tape", {Read(0, {}), Read(10, {})});
+  options.engine = "simulated";
+  options.rule = TimingRule::kMaxOrder;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("--queue-depth"));
+}
+
+TEST(ReplayerTest, APreviewTellsWhatWouldRun) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("preview.tape", Session());
+  options.engine = "simulated";
+  options.skip_writes = true;
+  options.speed = 2;
+  const auto preview = PreviewReplay(options, /*whole=*/true, kRunOn);
+  ASSERT_TRUE(preview.ok()) << preview.status().message();
+  EXPECT_EQ(preview->rule, "timed x2");
+  EXPECT_EQ(preview->planned, 3u);
+  EXPECT_EQ(preview->planned_bytes, 4096u + 65536u);
+  EXPECT_THAT(preview->planned_by_op, ElementsAre(Pair("flush", 1), Pair("read", 2)));
+  EXPECT_THAT(preview->skipped, ElementsAre(Pair("skip-writes", 1)));
+  EXPECT_EQ(preview->duration_ns, 999'000 / 2);
+}
+
+}  // namespace
+}  // namespace blktape
