@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 namespace blktape {
 namespace {
@@ -103,6 +104,24 @@ Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path) {
   struct stat info{};
   if (fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) return ErrnoStatus(EISDIR, path);
   return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(std::move(fd), path));
+}
+
+Result<std::unique_ptr<ByteSource>> Spool(ByteSource* source, const std::string& folder) {
+  const std::string name = folder + ": temporary file";
+  UniqueFd fd(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd) return ErrnoStatus(errno, name);
+  UniqueFd writing(dup(fd.get()));
+  if (!writing) return ErrnoStatus(errno, name);
+  FileSink sink(std::move(writing), name);
+  std::vector<std::byte> buffer(1 << 20);
+  while (true) {
+    ASSIGN_OR_RETURN(const size_t count, source->Read(buffer));
+    if (count == 0) break;
+    RETURN_IF_ERROR(sink.Write(std::span(buffer).first(count)));
+  }
+  auto spooled = std::make_unique<FileSource>(std::move(fd), std::string(source->name()));
+  RETURN_IF_ERROR(spooled->Seek(0));
+  return std::unique_ptr<ByteSource>(std::move(spooled));
 }
 
 Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path) {

@@ -34,6 +34,10 @@ class UniqueFd {
 // A file opened for reading; "-" is standard input. Messages name the path.
 Result<std::unique_ptr<ByteSource>> OpenForReading(const std::string& path);
 
+// Copies the rest of `source` into a file without a name in `folder`, gone when it is closed, and
+// reads that from its start: what makes a pipe seekable.
+Result<std::unique_ptr<ByteSource>> Spool(ByteSource* source, const std::string& folder);
+
 // A new file, mode 0600, locked (flock) as long as the sink lives. kAlreadyExists if `path` exists:
 // nothing is ever overwritten.
 Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path);
