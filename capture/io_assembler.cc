@@ -479,7 +479,9 @@ void IoAssembler::GiveUp(uint32_t index, proto::LossReason reason) {
 }
 
 void IoAssembler::GiveUpBio(const PendingBio& bio, uint32_t index, proto::LossReason reason) {
-  losses_.Count(reason, index, bio.queue_ns, "bios queued and not seen issued");
+  if (!bio.asked_again) {
+    losses_.Count(reason, index, bio.queue_ns, "bios queued and not seen issued");
+  }
   arrivals_.Close(bio.ticket);
 }
 

@@ -79,6 +79,10 @@ uint64_t PendingBios::Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
     const bool rest_left = bio.end > stop;
     if (!front_left && !rest_left) {
       pool_.Erase(index);
+      for (uint32_t i = pool_.First({bio.begin, device, op}); i != kNone; i = pool_.Next(i)) {
+        PendingBio& other = pool_.at(i);
+        other.asked_again |= other.end == bio.end && other.pid == bio.pid;
+      }
     } else {
       arrivals_->Share(bio.ticket);
       if (front_left) {

@@ -19,6 +19,10 @@ struct PendingBio {
   uint32_t pid = 0;
   uint32_t loss_count = 0;  // losses noted before it was queued
   bool own = false;
+  // The same process queued the same sectors once more, and one of the two was issued: a bio that
+  // may not wait fails before it is a request, without a trace in some sources, and is queued
+  // again.
+  bool asked_again = false;
   ProcessComm comm{};
 };
 

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
-  return blktape::RunMain(
-      argc, argv, {blktape::AnalyzeCommand(), blktape::ReplayCommand(), blktape::ScoreCommand()});
+  return blktape::RunMain(argc, argv,
+                          {blktape::AnalyzeCommand(), blktape::ImportCommand(),
+                           blktape::ReplayCommand(), blktape::ScoreCommand()});
 }

@@ -1,0 +1,271 @@
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/quantity.h"
+#include "base/status.h"
+#include "base/version.h"
+#include "capture/capture_pipeline.h"
+#include "capture/file_source.h"
+#include "cli/command.h"
+#include "format/io_record.h"
+#include "format/loss.h"
+#include "format/trace.pb.h"
+#include "format/trace_reader.h"
+#include "format/trace_writer.h"
+
+namespace blktape {
+namespace {
+
+struct ImportOptions {
+  std::vector<std::string> inputs;
+  std::string output;
+  bool no_process_names = false;
+  bool json = false;
+};
+
+struct Imported {
+  std::string description;
+  std::vector<CaptureDevice> devices;
+  std::vector<std::string> files;
+  CaptureCounts counts;
+  proto::Summary summary;
+  uint64_t size_bytes = 0;
+};
+
+// A line that is written over while it runs, on a terminal only.
+class ProgressLine {
+ public:
+  ProgressLine() : shows_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (shows_) std::fprintf(stderr, "\r\033[K");
+  }
+  void Show(double share) {
+    const int64_t now_ns = Clock::Monotonic()->NowNs();
+    if (!shows_ || now_ns < next_ns_) return;
+    next_ns_ = now_ns + 200'000'000;
+    std::fprintf(stderr, "\rimporting %3.0f %%", share * 100);
+  }
+
+ private:
+  bool shows_;
+  int64_t next_ns_ = 0;
+};
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+proto::Header HeaderOf(const FileSource& source, const ImportOptions& options,
+                       const std::vector<std::string>& paths) {
+  proto::Header header;
+  header.set_tool_version(kVersion);
+  header.set_source(std::string(source.name()));
+  for (const CaptureDevice& device : source.devices()) *header.add_devices() = device.description;
+  if (source.start()) *header.mutable_start() = *source.start();
+  for (const std::string& path : paths) {
+    header.add_imported_from(path == "-" ? path : std::filesystem::path(path).filename().string());
+  }
+  header.set_process_names(options.no_process_names ? "none" : "recorded");
+  return header;
+}
+
+Result<Imported> Import(const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ResolveInputs(options.inputs));
+  // Said before anything is read: reading may take long.
+  for (const char* suffix : {"", ".partial"}) {
+    if (std::filesystem::exists(options.output + suffix)) {
+      return Status(StatusCode::kAlreadyExists, options.output + suffix +
+                                                    ": exists; an import overwrites nothing\n"
+                                                    "  try:  another name, or remove it first");
+    }
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileSource> source,
+                   OpenFileSource(paths, FolderOf(options.output)));
+  RETURN_IF_ERROR(source->Start());
+  ASSIGN_OR_RETURN(std::unique_ptr<TraceWriter> writer,
+                   TraceWriter::Create(options.output, HeaderOf(*source, options, paths)));
+
+  CapturePipelineOptions pipeline_options;
+  if (options.no_process_names) {
+    pipeline_options.rename_process = [](std::string_view) { return std::string(); };
+  }
+  CapturePipeline pipeline(writer.get(), source->devices(), pipeline_options);
+  {
+    ProgressLine progress;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, source->Poll(/*timeout_ms=*/0, &pipeline));
+      RETURN_IF_ERROR(pipeline.status());
+      if (!more) break;
+      progress.Show(source->progress());
+    }
+  }
+  RETURN_IF_ERROR(source->Stop(&pipeline));
+  RETURN_IF_ERROR(pipeline.Finish());
+  proto::Summary extra;
+  pipeline.FillSummary(&extra);
+  RETURN_IF_ERROR(writer->Finish(extra));
+  writer.reset();
+
+  Imported result;
+  result.description = source->description();
+  result.devices = source->devices();
+  result.files = paths;
+  result.counts = pipeline.counts();
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(options.output));
+  if (!reader->summary()) {
+    return Status(StatusCode::kIoError, options.output + ": has no summary after it was finished");
+  }
+  result.summary = *reader->summary();
+  result.size_bytes = std::filesystem::file_size(options.output);
+  return result;
+}
+
+uint64_t RecordsOf(const proto::Summary& summary, Op op) {
+  const auto it = summary.records_by_op().find(static_cast<uint32_t>(op));
+  return it == summary.records_by_op().end() ? 0 : it->second;
+}
+
+bool DataIsMissing(const proto::Summary& summary) {
+  for (const proto::LossTotal& loss : summary.losses()) {
+    if (MeansLostEvents(loss.reason())) return true;
+  }
+  return false;
+}
+
+void PrintText(const ImportOptions& options, const Imported& result) {
+  const proto::Summary& summary = result.summary;
+  const CaptureCounts& counts = result.counts;
+  std::printf("read      %zu %s, %s\n", result.files.size(),
+              result.files.size() == 1 ? "file" : "files", result.description.c_str());
+  for (const CaptureDevice& device : result.devices) {
+    std::printf("device    %s (%u:%u)%s\n", device.description.name().c_str(),
+                device.description.major(), device.description.minor(),
+                device.bio_based.value_or(false) ? ", takes bios as they are" : "");
+  }
+  std::printf(
+      "events    %s: %s queued, %s merged, %s issued, %s requeued,\n"
+      "          %s completed\n",
+      FormatCount(counts.events).c_str(), FormatCount(counts.queued).c_str(),
+      FormatCount(counts.merged).c_str(), FormatCount(counts.issued).c_str(),
+      FormatCount(counts.requeued).c_str(), FormatCount(counts.completed).c_str());
+  std::printf("I/Os      %s", FormatCount(summary.records()).c_str());
+  if (summary.has_first_ns() && summary.has_last_ns()) {
+    std::printf(" in %s", FormatDurationNs(summary.last_ns() - summary.first_ns()).c_str());
+  }
+  std::printf("\n");
+  for (int i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    const uint64_t records = RecordsOf(summary, op);
+    if (records == 0) continue;
+    std::string bytes;
+    if (op == Op::kRead) bytes = FormatBytes(summary.read_bytes());
+    if (op == Op::kWrite) bytes = FormatBytes(summary.write_bytes());
+    if (op == Op::kDiscard) bytes = FormatBytes(summary.discard_bytes());
+    std::printf("  %-14s %12s  %s\n", OpName(op), FormatCount(records).c_str(), bytes.c_str());
+  }
+  if (counts.passthrough > 0) {
+    std::printf("left out  %s events of passthrough commands\n",
+                FormatCount(counts.passthrough).c_str());
+  }
+  if (!DataIsMissing(summary)) std::printf("missing   nothing\n");
+  for (const proto::LossTotal& loss : summary.losses()) {
+    std::printf("%-9s %s%s: %s\n", MeansLostEvents(loss.reason()) ? "missing" : "note",
+                FormatCount(loss.count()).c_str(), loss.unknowable() > 0 ? " or more" : "",
+                LossReasonName(loss.reason()));
+  }
+  std::printf("wrote     %s, %s", options.output.c_str(), FormatBytes(result.size_bytes).c_str());
+  if (summary.records() > 0) {
+    std::printf(" (%.1f B an I/O)",
+                static_cast<double>(result.size_bytes) / static_cast<double>(summary.records()));
+  }
+  std::printf("\n");
+}
+
+void PrintJson(const ImportOptions& options, const Imported& result) {
+  const proto::Summary& summary = result.summary;
+  nlohmann::ordered_json json;
+  json["output"] = options.output;
+  json["output_bytes"] = result.size_bytes;
+  json["format"] = result.description;
+  json["files"] = result.files;
+  for (const CaptureDevice& device : result.devices) {
+    json["devices"].push_back(device.description.name());
+  }
+  const CaptureCounts& counts = result.counts;
+  json["events"] = {{"all", counts.events},
+                    {"queued", counts.queued},
+                    {"merged", counts.merged},
+                    {"issued", counts.issued},
+                    {"requeued", counts.requeued},
+                    {"completed", counts.completed},
+                    {"passthrough", counts.passthrough}};
+  json["ios"] = summary.records();
+  for (int i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    if (RecordsOf(summary, op) > 0) json["ios_by_op"][OpName(op)] = RecordsOf(summary, op);
+  }
+  json["read_bytes"] = summary.read_bytes();
+  json["write_bytes"] = summary.write_bytes();
+  json["discard_bytes"] = summary.discard_bytes();
+  json["losses"] = nlohmann::ordered_json::array();
+  for (const proto::LossTotal& loss : summary.losses()) {
+    json["losses"].push_back({{"reason", LossReasonName(loss.reason())},
+                              {"count", loss.count()},
+                              {"reports_without_count", loss.unknowable()},
+                              {"events_missing", MeansLostEvents(loss.reason())}});
+  }
+  std::cout << json.dump(2) << "\n";
+}
+
+int Run(const ImportOptions& options) {
+  const Result<Imported> result = Import(options);
+  if (!result.ok()) return Fail(result.status());
+  if (options.json) {
+    PrintJson(options, *result);
+  } else {
+    PrintText(options, *result);
+  }
+  return DataIsMissing(result->summary) ? kExitDegraded : kExitOk;
+}
+
+}  // namespace
+
+Command ImportCommand() {
+  Command command;
+  command.name = "import";
+  command.summary = "Make a trace of what another program recorded";
+  command.examples =
+      "blktape import sda.blktrace.0 sda.blktrace.1 -o monday.tape\n"
+      "blktape import sda -o monday.tape             all of sda.blktrace.*\n"
+      "blktape import sda.blktrace.*.zst -o monday.tape\n"
+      "blkparse -i sda -d - -O | blktape import - -o monday.tape";
+  command.declare = [](Flags* flags) -> std::function<int()> {
+    auto options = std::make_shared<ImportOptions>();
+    flags->PositionalList("FILE", &options->inputs,
+                          "blktrace's binary files (version 7 or 8, any byte order), per CPU or "
+                          "merged, also zstd or gzip; \"-\" is standard input");
+    flags->Text("-o,--output", &options->output, "The trace to write; never overwritten", "FILE");
+    flags->Switch("--no-process-names", &options->no_process_names,
+                  "Leave the names of processes out");
+    flags->Switch("--json", &options->json, "Print what was done as JSON");
+    return [options]() -> int {
+      if (options->output.empty()) {
+        return UsageError("blktape import: where to write? Give -o FILE");
+      }
+      return Run(*options);
+    };
+  };
+  return command;
+}
+
+}  // namespace blktape
