@@ -257,15 +257,6 @@ TEST_F(IoAssemblerTest, QueueWithoutIssueIsCounted) {
   EXPECT_EQ(Lost(proto::IN_FLIGHT_AT_END), 1u);
 }
 
-TEST_F(IoAssemblerTest, BioQueuedAgainAndIssuedOnceIsNoLoss) {
-  Queue(10, 8, kBlock, Op::kRead);  // may not wait, fails, which this trace does not tell
-  Queue(15, 8, kBlock, Op::kRead);
-  Issue(20, 8, kBlock, Op::kRead);
-  Complete(30, 8, kBlock, Op::kRead);
-  EXPECT_THAT(Assembled(), SizeIs(1));
-  EXPECT_THAT(losses_, IsEmpty());
-}
-
 TEST_F(IoAssemblerTest, BioThatFailsBeforeItIsARequestIsNoLoss) {
   Issue(5, 800);
   Queue(10, 8, kBlock, Op::kRead);
