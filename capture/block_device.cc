@@ -1,0 +1,320 @@
+#include "capture/block_device.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "base/units.h"
+#include "capture/mount_table.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+
+// dm over md over dm over partitions: real stacks have four levels or so. A bound, since a damaged
+// or faked sysfs must not make us recurse for ever.
+constexpr int kMaxStackDepth = 16;
+
+std::optional<std::string> Text(const std::string& path) {
+  Result<std::string> text = ReadAttribute(path);
+  if (!text.ok() || text->empty()) return std::nullopt;
+  return *std::move(text);
+}
+
+std::optional<uint64_t> Number(const std::string& path) {
+  const std::optional<std::string> text = Text(path);
+  if (!text) return std::nullopt;
+  uint64_t number = 0;
+  const char* end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return number;
+}
+
+// "8:17" to the kernel's dev_t.
+std::optional<uint32_t> DevOf(std::string_view number) {
+  uint32_t major = 0;
+  uint32_t minor = 0;
+  const char* end = number.data() + number.size();
+  const auto first = std::from_chars(number.data(), end, major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ':') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return (major << 20) | minor;
+}
+
+bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+// The bus, told from where the kernel hangs the device in its tree.
+std::string TransportOf(const std::string& folder, const std::string& name) {
+  constexpr std::pair<std::string_view, const char*> kByPath[] = {
+      {"/nvme", "nvme"},     {"/usb", "usb"}, {"/ata", "sata"},
+      {"/virtio", "virtio"}, {"/mmc", "mmc"}, {"/vbd-", "xen"},
+  };
+  const size_t virtual_at = folder.find("/devices/virtual/block/");
+  if (virtual_at != std::string::npos) {
+    const size_t digits = name.find_first_of("0123456789");
+    return name.substr(0, digits);
+  }
+  for (const auto& [part, transport] : kByPath) {
+    if (folder.find(part) != std::string::npos) return transport;
+  }
+  return folder.find("/host") != std::string::npos ? "scsi" : "";
+}
+
+// "none [mq-deadline] kyber": the one in brackets; a bare word where there is no choice.
+std::string ChosenScheduler(const std::string& text) {
+  const size_t open = text.find('[');
+  const size_t close = text.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return text;
+  return text.substr(open + 1, close - open - 1);
+}
+
+uint32_t CountEntries(const std::string& folder) {
+  std::error_code error;
+  uint32_t count = 0;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    ++count;
+  }
+  return count;
+}
+
+void DescribeQueue(const std::string& queue, proto::Device* device) {
+  if (const auto v = Number(queue + "/logical_block_size")) device->set_logical_block_bytes(*v);
+  if (const auto v = Number(queue + "/physical_block_size")) device->set_physical_block_bytes(*v);
+  if (const auto v = Number(queue + "/rotational")) device->set_rotational(*v != 0);
+  if (const auto v = Text(queue + "/scheduler")) device->set_scheduler(ChosenScheduler(*v));
+  if (const auto v = Text(queue + "/write_cache")) device->set_write_cache(*v);
+  if (const auto v = Number(queue + "/fua")) device->set_fua(*v != 0);
+  if (const auto v = Number(queue + "/discard_granularity")) {
+    device->set_discard_granularity_bytes(*v);
+  }
+  if (const auto v = Number(queue + "/discard_max_bytes")) device->set_discard_max_bytes(*v);
+  if (const auto v = Number(queue + "/write_zeroes_max_bytes")) {
+    device->set_write_zeroes_max_bytes(*v);
+  }
+  if (const auto v = Number(queue + "/nr_requests")) device->set_nr_requests(*v);
+  if (const auto v = Number(queue + "/read_ahead_kb")) device->set_read_ahead_kb(*v);
+  if (const auto v = Number(queue + "/nomerges")) device->set_nomerges(*v);
+  if (const auto v = Number(queue + "/max_sectors_kb")) device->set_max_sectors_kb(*v);
+  if (const auto v = Text(queue + "/zoned")) device->set_zoned(*v);
+}
+
+void AddOnce(CaptureDevice device, std::vector<CaptureDevice>* disks) {
+  for (const CaptureDevice& one : *disks) {
+    if (one.dev == device.dev) return;
+  }
+  disks->push_back(std::move(device));
+}
+
+bool IsPhysical(const std::string& folder, const std::string& name) {
+  if (StartsWith(name, "sr") || StartsWith(name, "fd")) return false;
+  if (folder.find("/devices/virtual/block/") != std::string::npos) return false;
+  return Number(folder + "/size").value_or(0) > 0 && Number(folder + "/hidden").value_or(0) == 0;
+}
+
+}  // namespace
+
+BlockDevices::BlockDevices(std::string root) : root_(std::move(root)) {}
+
+Result<CaptureDevice> BlockDevices::Describe(const std::string& folder) const {
+  const std::optional<std::string> number = Text(folder + "/dev");
+  const std::optional<uint32_t> dev = number ? DevOf(*number) : std::nullopt;
+  if (!dev) return Status(StatusCode::kNotFound, folder + "/dev: no device number");
+  CaptureDevice disk;
+  disk.dev = *dev;
+  proto::Device& device = disk.description;
+  device.set_name(fs::path(folder).filename().string());
+  device.set_major(*dev >> 20);
+  device.set_minor(*dev & 0xfffff);
+  if (const auto v = Number(folder + "/size")) device.set_size_bytes(*v * kSectorBytes);
+  if (const auto v = Text(folder + "/device/model")) {
+    device.set_model(*v);
+  } else if (const auto mmc = Text(folder + "/device/name")) {
+    device.set_model(*mmc);
+  }
+  for (const char* attribute : {"/device/firmware_rev", "/device/rev", "/device/fwrev"}) {
+    if (const auto v = Text(folder + attribute); v && device.firmware().empty()) {
+      device.set_firmware(*v);
+    }
+  }
+  device.set_transport(TransportOf(folder, device.name()));
+  DescribeQueue(folder + "/queue", &device);
+  if (const uint32_t queues = CountEntries(folder + "/mq"); queues > 0) {
+    device.set_hardware_queues(queues);
+  }
+  return disk;
+}
+
+Result<std::string> BlockDevices::FolderOfNumber(const std::string& number) const {
+  std::error_code error;
+  const fs::path folder = fs::canonical(root_ + "/sys/dev/block/" + number, error);
+  if (error) {
+    return Status(StatusCode::kNotFound, "there is no block device " + number + " in /sys");
+  }
+  return folder.string();
+}
+
+Result<std::string> BlockDevices::FolderOfName(const std::string& device) const {
+  std::error_code error;
+  if (device.find('/') == std::string::npos && !device.empty()) {
+    // sysfs writes a '/' of a device's name as '!'.
+    const fs::path folder = fs::canonical(root_ + "/sys/class/block/" + device, error);
+    if (!error) return folder.string();
+    return Status(StatusCode::kNotFound,
+                  "there is no block device \"" + device + "\"\n  try:  lsblk");
+  }
+  const std::string path = root_ + device;
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) {
+    const Status status = ErrnoStatus(errno, device);
+    return Status(status.code(), status.message() + "\n  try:  lsblk");
+  }
+  if (!S_ISBLK(info.st_mode)) {
+    return Status(StatusCode::kInvalidArgument, device + " is no block device\n  try:  --mount " +
+                                                    device + " to record the disks it lies on");
+  }
+  return FolderOfNumber(fmt::format("{}:{}", major(info.st_rdev), minor(info.st_rdev)));
+}
+
+Status BlockDevices::CollectDisks(const std::string& folder, int depth,
+                                  std::vector<CaptureDevice>* disks) const {
+  if (depth > kMaxStackDepth) {
+    return Status(StatusCode::kFailedPrecondition, folder + ": devices stacked without end");
+  }
+  std::error_code error;
+  if (fs::exists(folder + "/partition", error)) {
+    return CollectDisks(fs::path(folder).parent_path().string(), depth + 1, disks);
+  }
+  std::vector<std::string> slaves;
+  for (fs::directory_iterator it(folder + "/slaves", error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code unresolved;
+    const fs::path slave = fs::canonical(it->path(), unresolved);
+    if (!unresolved) slaves.push_back(slave.string());
+  }
+  std::sort(slaves.begin(), slaves.end());
+  for (const std::string& slave : slaves) {
+    RETURN_IF_ERROR(CollectDisks(slave, depth + 1, disks));
+  }
+  if (!slaves.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(CaptureDevice disk, Describe(folder));
+  AddOnce(std::move(disk), disks);
+  return OkStatus();
+}
+
+Result<std::vector<CaptureDevice>> BlockDevices::Under(const std::string& device) const {
+  ASSIGN_OR_RETURN(const std::string folder, FolderOfName(device));
+  std::vector<CaptureDevice> disks;
+  RETURN_IF_ERROR(CollectDisks(folder, 0, &disks));
+  return disks;
+}
+
+Status BlockDevices::CollectMount(const std::string& path, int depth,
+                                  std::vector<CaptureDevice>* disks) const {
+  if (depth > kMaxStackDepth) {
+    return Status(StatusCode::kFailedPrecondition, path + ": mounts stacked without end");
+  }
+  ASSIGN_OR_RETURN(const std::string table, ReadFile(root_ + "/proc/self/mountinfo"));
+  const std::optional<MountEntry> mount = FindMount(table, path);
+  if (!mount) return Status(StatusCode::kNotFound, path + ": in no mounted file system");
+  if (mount->type == "overlay") {
+    for (const std::string& layer : OverlayLayers(mount->options)) {
+      RETURN_IF_ERROR(CollectMount(layer, depth + 1, disks));
+    }
+    return OkStatus();
+  }
+  // btrfs and others that span disks have a device number of no block device; the source names one
+  // of their disks (bcachefs all of them, by colons).
+  const Result<std::string> by_number = FolderOfNumber(mount->device_number);
+  if (by_number.ok()) return CollectDisks(*by_number, 0, disks);
+  bool found = false;
+  size_t begin = 0;
+  while (begin < mount->source.size()) {
+    const size_t end = std::min(mount->source.find(':', begin), mount->source.size());
+    const std::string source = mount->source.substr(begin, end - begin);
+    begin = end + 1;
+    if (!StartsWith(source, "/dev/")) continue;
+    ASSIGN_OR_RETURN(const std::string folder, FolderOfName(source));
+    RETURN_IF_ERROR(CollectDisks(folder, 0, disks));
+    found = true;
+    if (mount->type != "btrfs") continue;
+    for (const std::string& member : BtrfsMembers(root_ + "/sys/fs/btrfs", folder)) {
+      RETURN_IF_ERROR(CollectDisks(member, 0, disks));
+    }
+  }
+  if (found) return OkStatus();
+  return Status(StatusCode::kFailedPrecondition, path + " lies on " + mount->type + " (" +
+                                                     mount->source +
+                                                     "), not on a block device of this machine");
+}
+
+Result<std::vector<CaptureDevice>> BlockDevices::UnderMount(const std::string& path) const {
+  std::error_code error;
+  fs::path real = fs::canonical(root_ + path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  if (!root_.empty()) real = "/" + real.lexically_relative(fs::canonical(root_)).string();
+  std::vector<CaptureDevice> disks;
+  RETURN_IF_ERROR(CollectMount(real.string(), 0, &disks));
+  return disks;
+}
+
+Result<std::vector<CaptureDevice>> BlockDevices::AllPhysical() const {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (fs::directory_iterator it(root_ + "/sys/block", error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code unresolved;
+    const fs::path folder = fs::canonical(it->path(), unresolved);
+    if (!unresolved && IsPhysical(folder.string(), it->path().filename().string())) {
+      folders.push_back(folder.string());
+    }
+  }
+  std::sort(folders.begin(), folders.end(), [](const std::string& a, const std::string& b) {
+    return fs::path(a).filename() < fs::path(b).filename();
+  });
+  std::vector<CaptureDevice> disks;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(CaptureDevice disk, Describe(folder));
+    AddOnce(std::move(disk), &disks);
+  }
+  if (disks.empty()) {
+    return Status(StatusCode::kNotFound,
+                  "this machine shows no physical disk\n  try:  --device NAME; lsblk lists names");
+  }
+  return disks;
+}
+
+std::vector<uint32_t> BlockDevices::PartitionsOf(const CaptureDevice& disk) const {
+  std::vector<uint32_t> devs;
+  std::error_code error;
+  const std::string folder = root_ + "/sys/class/block/" + disk.description.name();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code missing;
+    if (!fs::exists(it->path() / "partition", missing)) continue;
+    const std::optional<std::string> number = Text((it->path() / "dev").string());
+    if (const auto dev = number ? DevOf(*number) : std::nullopt) devs.push_back(*dev);
+  }
+  std::sort(devs.begin(), devs.end());
+  return devs;
+}
+
+bool BlockDevices::IsPresent(const CaptureDevice& disk) const {
+  const std::optional<std::string> number =
+      Text(root_ + "/sys/class/block/" + disk.description.name() + "/dev");
+  return number && DevOf(*number) == disk.dev;
+}
+
+}  // namespace blktape

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "capture/block_device.h"
+#include "capture/capture_pipeline.h"
+#include "capture/live_figures.h"
+#include "capture/live_source.h"
+#include "capture/machine.h"
+#include "capture/own_io.h"
+#include "capture/record_filter.h"
+#include "capture/recording_file.h"
+#include "capture/trace_file.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+struct SessionOptions {
+  // What a crash may cost at most.
+  int64_t crash_window_ns = kNanosPerSecond;
+  RecordFilter filter;
+  // "recorded", "hashed" or "none".
+  std::string process_names = "recorded";
+  std::string command;              // run under the recording, for the header
+  uint64_t buffer_limit_bytes = 0;  // rings grow up to this when overruns appear
+  TraceFileOptions file;
+};
+
+// A recording under way: moves I/O from a live source into a trace until told to end. One thread.
+class CaptureSession {
+ public:
+  // Takes a started source. kAlreadyExists, kPermissionDenied ...: the file cannot be made.
+  static Result<std::unique_ptr<CaptureSession>> Begin(std::unique_ptr<LiveSource> source,
+                                                       const std::string& path,
+                                                       const SessionOptions& options);
+  // Without Finish: the source is removed, PATH.partial stays.
+  ~CaptureSession();
+
+  // Waits at most `timeout_ms` for news and deals with it. False: the recording has come to its
+  // end, as all its disks have gone. A failure (the disk of the trace is broken) ends it too;
+  // Finish may still save what there is.
+  Result<bool> Turn(int timeout_ms);
+
+  // Ends the file being written and goes on in a new one. Nothing is lost between the two.
+  Status Rotate(const std::string& next_path);
+
+  // Ends the recording: what is in flight and in the rings is delivered, the trace finished.
+  Status Finish();
+
+  // `begin_interval`: rate and depth of the next call are counted from this one.
+  LiveFigures Figures(bool begin_interval);
+  const RecordingFile& file() const { return *file_; }
+  const LiveSource& source() const { return *source_; }
+  // Things a person should know, since the last call: a disk vanished, buffers were grown, the disk
+  // is full.
+  std::vector<std::string> TakeNews();
+
+ private:
+  CaptureSession(std::unique_ptr<LiveSource> source, const SessionOptions& options);
+
+  // Makes `path` the file that is written; the one before becomes old_file_.
+  Status Open(const std::string& path);
+  Status Close(RecordingFile* file, proto::Summary* summary);
+  std::optional<SyncInterval> LastSync(int64_t ns) const;
+  proto::Header MakeHeader() const;
+  CapturePipelineOptions PipelineOptions();
+  std::string RenameProcess(std::string_view name) const;
+  Status CheckClocks();
+  // Each second: disks that vanished, overruns, a full disk. False: no disk is left.
+  bool CheckWorld();
+  void CheckOverruns();
+  // Which recorded disks hold `path`.
+  std::unordered_set<uint32_t> DisksHolding(const std::string& path) const;
+
+  std::unique_ptr<LiveSource> source_;
+  SessionOptions options_;
+  std::vector<CaptureDevice> devices_;
+  std::vector<bool> present_;  // by device
+  BlockDevices sysfs_;
+  FigureCounter counter_;
+  ClockReading start_;
+  ClockWatch clocks_;
+  std::string name_salt_;                   // hashed process names
+  std::unordered_set<uint32_t> own_disks_;  // indexes of devices that hold the trace
+  OwnIoJudge judge_;
+  std::unique_ptr<RecordingFile> file_;
+  std::unique_ptr<RecordingFile> old_file_;  // while one is exchanged for the next
+  std::optional<SyncInterval> last_sync_of_old_;
+  std::unique_ptr<CapturePipeline> pipeline_;
+  std::vector<std::string> news_;
+  int64_t next_tick_ns_ = 0;
+  int64_t next_anchor_ns_ = 0;
+  int64_t next_check_ns_ = 0;
+  uint64_t kernel_lost_ = 0;
+  bool was_paused_ = false;
+  uint64_t files_finished_ = 0;
+  uint64_t lost_before_ = 0;  // in files already finished
+  bool finished_ = false;
+};
+
+}  // namespace blktape

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace blktape {
+
+// A pseudo file system of the kernel (tracefs, debugfs): where it is mounted, or else a mount of
+// its own that no path leads to and that vanishes with this object. Movable.
+class KernelFs {
+ public:
+  // `type` is "tracefs" or "debugfs", `usual` its usual mount point, `magic` its number in
+  // linux/magic.h. kPermissionDenied without the right to mount it, kUnavailable if the kernel
+  // lacks it.
+  static Result<KernelFs> Open(const std::string& type, const std::string& usual, long magic);
+  static Result<KernelFs> Tracefs();
+  static Result<KernelFs> Debugfs();
+
+  // The root folder: "/sys/kernel/tracing" or "/proc/self/fd/7". Valid in this process only, as
+  // long as the object lives.
+  const std::string& folder() const { return folder_; }
+
+ private:
+  KernelFs(UniqueFd mount, std::string folder)
+      : mount_(std::move(mount)), folder_(std::move(folder)) {}
+
+  UniqueFd mount_;
+  std::string folder_;
+};
+
+}  // namespace blktape

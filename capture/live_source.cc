@@ -1,0 +1,31 @@
+#include "capture/live_source.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace blktape {
+namespace {
+
+constexpr uint64_t kMiB = 1024 * 1024;
+
+}  // namespace
+
+BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus) {
+  const uint64_t cpu_count = std::max<uint32_t>(cpus, 1);
+  BufferPlan plan;
+  const uint64_t total = std::min(16 * kMiB, memory_bytes / 64);
+  plan.bytes_per_cpu = std::max(total / cpu_count, kMiB / 2);
+  plan.limit_bytes = std::max(plan.bytes_per_cpu * cpu_count,
+                              std::min(16 * plan.bytes_per_cpu * cpu_count, memory_bytes / 32));
+  return plan;
+}
+
+BufferPlan PlanBuffersHere() {
+  const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return PlanBuffers(pages * page_bytes, cpus);
+}
+
+}  // namespace blktape

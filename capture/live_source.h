@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "capture/capture_source.h"
+
+namespace blktape {
+
+// A source that records a running kernel.
+class LiveSource : public CaptureSource {
+ public:
+  // Of one CPU's ring in the kernel.
+  virtual uint64_t buffer_bytes_per_cpu() const = 0;
+
+  // Events the kernel's own counters say were lost since Start, all CPUs and devices. After Stop:
+  // the final figure, equal to the sum of the counts of RING_OVERRUN and RELAY_DROP delivered.
+  virtual Result<uint64_t> KernelLost() = 0;
+
+  // Makes the rings larger, as overruns have appeared. False if they already have `limit_bytes` in
+  // all, or this source cannot while it runs.
+  virtual Result<bool> Grow(uint64_t limit_bytes) = 0;
+
+  // Capabilities (linux/capability.h) that Poll, Grow, KernelLost and Stop need; all others may be
+  // dropped once Start has returned.
+  virtual std::vector<int> KeptCapabilities() const { return {}; }
+};
+
+// Sizes of kernel rings for this machine. What is asked is a desktop's worth of seconds, not a
+// share of memory that a person would miss.
+struct BufferPlan {
+  uint64_t bytes_per_cpu = 0;
+  uint64_t limit_bytes = 0;  // of all CPUs together, when grown
+};
+// 16 MiB in all, at least 512 KiB a CPU, at most 1/64 of memory; may grow to 16 times that or 1/32
+// of memory.
+BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus);
+// For the machine we are on.
+BufferPlan PlanBuffersHere();
+
+}  // namespace blktape

@@ -1,0 +1,65 @@
+#include "capture/own_io.h"
+
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+// /proc/sys/vm: dirty_expire_centisecs 3000 and dirty_writeback_centisecs 500, and some.
+constexpr int64_t kWritebackNs = 40 * kNanosPerSecond;
+// The I/Os of one commit follow each other; two commits are a second apart, since we sync at most
+// that often.
+constexpr int64_t kCommitGapNs = kNanosPerSecond / 4;
+
+bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool IsKernelThread(std::string_view comm) {
+  return StartsWith(comm, "kworker/") || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
+         StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_");
+}
+
+}  // namespace
+
+OwnIoJudge::Kind OwnIoJudge::KindOf(const IoRecord& record, std::string_view comm) {
+  if (!IsKernelThread(comm)) return Kind::kOther;
+  if (StartsWith(comm, "jbd2/") || record.op == Op::kFlush) return Kind::kCommit;
+  if (record.op != Op::kWrite || (record.flags & kFlagMeta) == 0) return Kind::kOther;
+  return (record.flags & (kFlagSync | kFlagFua | kFlagPreflush)) != 0 ? Kind::kCommit
+                                                                      : Kind::kCheckpoint;
+}
+
+bool OwnIoJudge::CommitIsOwn(int64_t ns) {
+  const std::optional<SyncInterval> sync = last_sync_(ns);
+  if (!sync || ns - sync->begin_ns > kWritebackNs) return false;
+  if (sync->end_ns == 0 || ns <= sync->end_ns) return true;
+  // What was written before the latest commit went out with that one.
+  const bool ours = !commit_ || sync->end_ns >= commit_->begin_ns;
+  const bool others = last_other_ns_ && (!commit_ || *last_other_ns_ >= commit_->begin_ns);
+  return ours && !others;
+}
+
+bool OwnIoJudge::IsOwn(const IoRecord& record, std::string_view comm) {
+  if (!holds_trace_(record.device) || !record.arrival_ns()) return false;
+  const int64_t ns = *record.arrival_ns();
+  switch (KindOf(record, comm)) {
+    case Kind::kCommit:
+      if (!commit_ || ns - commit_->last_ns > kCommitGapNs) {
+        commit_ = Commit{ns, ns, CommitIsOwn(ns)};
+      }
+      commit_->last_ns = ns;
+      return commit_->own;
+    case Kind::kCheckpoint: {
+      const std::optional<SyncInterval> sync = last_sync_(ns);
+      const bool ours = sync && ns - sync->begin_ns <= kWritebackNs;
+      return ours && !(last_other_ns_ && ns - *last_other_ns_ <= kWritebackNs);
+    }
+    case Kind::kOther:
+      if (record.op != Op::kRead) last_other_ns_ = ns;
+      return false;
+  }
+  return false;
+}
+
+}  // namespace blktape

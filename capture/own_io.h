@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "capture/trace_file.h"
+#include "format/io_record.h"
+
+namespace blktape {
+
+// Tells the I/O that the recorder's own trace file causes from that of the machine, beyond what the
+// recorder's threads submit themselves: the file system's journal and its metadata, written later
+// by kernel threads that do not say for whom. Without this, recording the disk that holds the trace
+// never comes to rest: a frame written makes a commit, the commit is recorded and makes a frame.
+//
+// Data of the trace always goes out under the writing thread's id. So a kernel thread's data write
+// is somebody else's, and what remains to be judged is the commit (journal blocks, its flushes) and
+// the checkpoint (metadata at its place):
+// - a commit is own if it was queued while the recorder waited for its fdatasync, or if nobody else
+//   wrote to this disk since the commit before it, and the recorder did;
+// - a checkpoint is own if the recorder wrote within the last 40 s (the kernel's writeback age plus
+//   its interval) and nobody else did.
+// A change of metadata alone by somebody else (touch, mkdir) that falls into such a time is
+// swallowed with ours: it would have gone out with the same blocks.
+//
+// Pure; records come about in order of arrival. One thread.
+class OwnIoJudge {
+ public:
+  // `holds_trace`: whether the disk of that index holds the trace; I/O of others is never judged.
+  // `last_sync`: the recorder's last write and fdatasync that began at or before a time, absent if
+  // none is remembered.
+  OwnIoJudge(std::function<bool(uint32_t device)> holds_trace,
+             std::function<std::optional<SyncInterval>(int64_t ns)> last_sync)
+      : holds_trace_(std::move(holds_trace)), last_sync_(std::move(last_sync)) {}
+
+  // Whether `record`, submitted by a thread called `comm`, is the trace file's doing.
+  bool IsOwn(const IoRecord& record, std::string_view comm);
+
+ private:
+  enum class Kind { kCommit, kCheckpoint, kOther };
+  static Kind KindOf(const IoRecord& record, std::string_view comm);
+  bool CommitIsOwn(int64_t ns);
+
+  struct Commit {
+    int64_t begin_ns = 0;
+    int64_t last_ns = 0;
+    bool own = false;
+  };
+
+  std::function<bool(uint32_t)> holds_trace_;
+  std::function<std::optional<SyncInterval>(int64_t)> last_sync_;
+  std::optional<int64_t> last_other_ns_;  // somebody else's write
+  std::optional<Commit> commit_;          // the latest
+};
+
+}  // namespace blktape

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace blktape {
+
+// The kernel's lockdown level: "none", "integrity", "confidentiality"; empty if it cannot be told.
+std::string LockdownLevel();
+
+// The same failure with what to do about it: rights, lockdown, a container, a kernel without the
+// facility. `facility` is "tracefs" or "blktrace".
+Status ExplainSourceFailure(const Status& status, std::string_view facility);
+
+}  // namespace blktape

@@ -1,0 +1,237 @@
+#include "capture/trace_file.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/privileges.h"
+
+namespace blktape {
+namespace {
+
+constexpr auto kFullRetry = std::chrono::seconds(1);
+constexpr size_t kSyncsRemembered = 64;
+// Space is asked for in pieces of this size.
+constexpr uint64_t kAllocationStepBytes = 4 * 1024 * 1024;
+
+bool MeansFull(int err) { return err == ENOSPC || err == EDQUOT; }
+
+}  // namespace
+
+Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
+                                                     const TraceFileOptions& options) {
+  if (access(path.c_str(), F_OK) == 0) {
+    return Status(StatusCode::kAlreadyExists, path + " exists; nothing is ever overwritten");
+  }
+  const std::string partial = path + ".partial";
+  UniqueFd fd(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) {
+    if (errno == EEXIST) {
+      return Status(StatusCode::kAlreadyExists,
+                    partial +
+                        " exists: a recording that runs or has died\n  try:  another name, "
+                        "or: blktape recover " +
+                        partial);
+    }
+    return ErrnoStatus(errno, partial);
+  }
+  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, options));
+  std::unique_lock lock(file->mutex_);
+  file->done_.wait(lock, [&] { return file->thread_id_.load() != 0; });
+  lock.unlock();
+  return file;
+}
+
+TraceFile::TraceFile(UniqueFd fd, std::string path, const TraceFileOptions& options)
+    : fd_(std::move(fd)), path_(std::move(path)), options_(options), thread_([this] { Run(); }) {}
+
+TraceFile::~TraceFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    work_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+Status TraceFile::Write(std::span<const std::byte> bytes) {
+  std::unique_lock lock(mutex_);
+  // One piece is taken whatever its size; the bound is for those behind it.
+  done_.wait(lock, [&] {
+    return !status_.ok() || full_ || queued_bytes_ == 0 ||
+           queued_bytes_ + bytes.size() <= options_.queue_bytes;
+  });
+  if (!status_.ok()) return status_;
+  queue_.emplace_back(bytes.begin(), bytes.end());
+  queued_bytes_ += bytes.size();
+  work_.notify_all();
+  return OkStatus();
+}
+
+void TraceFile::SyncSoon() {
+  const std::lock_guard lock(mutex_);
+  ++syncs_wanted_;
+  work_.notify_all();
+}
+
+Status TraceFile::Sync() {
+  std::unique_lock lock(mutex_);
+  const uint64_t wanted = ++syncs_wanted_;
+  work_.notify_all();
+  done_.wait(lock, [&] { return !status_.ok() || full_ || syncs_done_ >= wanted; });
+  if (status_.ok() && syncs_done_ < wanted) {
+    return Status(StatusCode::kResourceExhausted, path_ + ".partial: no space left on the device");
+  }
+  return status_;
+}
+
+void TraceFile::UseReserve() {
+  const std::lock_guard lock(mutex_);
+  use_reserve_ = true;
+  work_.notify_all();
+}
+
+Status TraceFile::Finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++syncs_wanted_;
+    use_reserve_ = true;
+    stop_ = true;
+    work_.notify_all();
+  }
+  thread_.join();
+  RETURN_IF_ERROR(status_);
+  if (!queue_.empty()) {
+    return Status(StatusCode::kResourceExhausted,
+                  path_ + ".partial: no space left on the device to finish it");
+  }
+  if (ftruncate(fd_.get(), static_cast<off_t>(written_bytes_)) != 0 || fsync(fd_.get()) != 0) {
+    return ErrnoStatus(errno, path_ + ".partial");
+  }
+  fd_.reset();
+  return RenameDurably(path_ + ".partial", path_);
+}
+
+size_t TraceFile::queued_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return queued_bytes_;
+}
+
+std::optional<SyncInterval> TraceFile::LastSync(int64_t ns) const {
+  const std::lock_guard lock(mutex_);
+  for (auto sync = syncs_.rbegin(); sync != syncs_.rend(); ++sync) {
+    if (sync->begin_ns <= ns) return *sync;
+  }
+  return std::nullopt;
+}
+
+void TraceFile::Run() {
+  // Signals are for the thread that records; the rights of root are for nobody here: a file
+  // system's last blocks, kept for root, are not for traces.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  (void)DropCapabilities();
+  std::unique_lock lock(mutex_);
+  thread_id_ = static_cast<uint32_t>(gettid());
+  done_.notify_all();
+  while (true) {
+    work_.wait(lock, [&] { return stop_ || !queue_.empty() || syncs_done_ < syncs_wanted_; });
+    if (!queue_.empty() && status_.ok()) {
+      WriteOne(&lock);
+      if (!full_) continue;
+      if (stop_) return;
+      work_.wait_for(lock, kFullRetry, [&] { return stop_; });
+      continue;
+    }
+    if (syncs_done_ < syncs_wanted_) SyncNow(&lock);
+    if (stop_ && (queue_.empty() || !status_.ok())) return;
+    // A broken disk: callers have been told, nothing is left to do but end.
+    if (!status_.ok()) work_.wait(lock, [&] { return stop_; });
+  }
+}
+
+bool TraceFile::HasRoom(uint64_t end_bytes) {
+  if (options_.leave_free_bytes > 0) {
+    struct statvfs info{};
+    if (fstatvfs(fd_.get(), &info) == 0 &&
+        static_cast<uint64_t>(info.f_bavail) * info.f_frsize < options_.leave_free_bytes) {
+      return false;
+    }
+  }
+  const uint64_t wanted = end_bytes + options_.reserve_bytes;
+  if (!can_allocate_ || wanted <= allocated_bytes_) return true;
+  const uint64_t target = wanted + kAllocationStepBytes;
+  if (fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(allocated_bytes_),
+                static_cast<off_t>(target - allocated_bytes_)) == 0) {
+    allocated_bytes_ = target;
+    return true;
+  }
+  if (MeansFull(errno)) return false;
+  // A file system without it: space is found, or not, by writing.
+  can_allocate_ = false;
+  return true;
+}
+
+Status TraceFile::Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const {
+  *done = 0;
+  while (*done < bytes.size()) {
+    const ssize_t put = pwrite(fd_.get(), bytes.data() + *done, bytes.size() - *done,
+                               static_cast<off_t>(offset + *done));
+    if (put < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno,
+                         path_ + ".partial: write at offset " + std::to_string(offset + *done));
+    }
+    *done += static_cast<uint64_t>(put);
+  }
+  return OkStatus();
+}
+
+void TraceFile::WriteOne(std::unique_lock<std::mutex>* lock) {
+  const std::vector<std::byte> bytes(std::move(queue_.front()));
+  queue_.pop_front();
+  const bool into_reserve = use_reserve_;
+  lock->unlock();
+  uint64_t done = 0;
+  Status status;
+  const bool room = into_reserve || HasRoom(written_bytes_ + bytes.size());
+  if (room) status = Put(bytes, written_bytes_, &done);
+  lock->lock();
+  written_bytes_ += done;
+  queued_bytes_ -= done;
+  const bool full = !room || status.code() == StatusCode::kResourceExhausted;
+  if (full) {
+    // The rest follows where this ended once there is room.
+    queue_.emplace_front(bytes.begin() + static_cast<ptrdiff_t>(done), bytes.end());
+  } else if (!status.ok()) {
+    status_ = status;
+  }
+  full_ = full;
+  done_.notify_all();
+}
+
+void TraceFile::SyncNow(std::unique_lock<std::mutex>* lock) {
+  const uint64_t wanted = syncs_wanted_;
+  syncs_.push_back({Clock::Monotonic()->NowNs(), 0});
+  if (syncs_.size() > kSyncsRemembered) syncs_.pop_front();
+  lock->unlock();
+  const int err = fdatasync(fd_.get()) == 0 || errno == EINVAL ? 0 : errno;
+  lock->lock();
+  syncs_.back().end_ns = Clock::Monotonic()->NowNs();
+  syncs_done_ = wanted;
+  if (err != 0 && !MeansFull(err) && status_.ok()) {
+    status_ = ErrnoStatus(err, path_ + ".partial: fdatasync");
+  }
+  done_.notify_all();
+}
+
+}  // namespace blktape

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace blktape {
+
+// How a recording without end is cut into files, and how much of them is kept.
+struct RotationOptions {
+  std::optional<int64_t> every_ns;  // a multiple of a day ends at local midnight
+  std::optional<uint64_t> at_bytes;
+  std::optional<uint64_t> keep_bytes;  // of all finished traces in the folder together
+
+  bool rotates() const { return every_ns || at_bytes; }
+};
+
+// Says when the next file is due. Pure.
+class RotationClock {
+ public:
+  // `wall_ns` is when the first file began.
+  RotationClock(const RotationOptions& options, int64_t wall_ns);
+
+  // Whether the file is over, which has `file_bytes` now. A wall clock that was set back does not
+  // make a file longer than its time by more than the step.
+  bool Due(int64_t wall_ns, uint64_t file_bytes) const;
+  // A new file has begun.
+  void Begin(int64_t wall_ns);
+
+ private:
+  RotationOptions options_;
+  int64_t end_wall_ns_ = 0;
+};
+
+// "nvme0n1_2026-11-23T09-15-00.tape", "3disks_...": what a file of a rotating recording in `folder`
+// is called. A name that is taken gets "-2", "-3" ...
+std::string RotatedPath(const std::string& folder, const std::vector<std::string>& devices,
+                        int64_t wall_ns);
+
+// `path` if neither it nor its .partial exists, else NAME-2.tape, NAME-3.tape ...
+std::string FreePath(const std::string& path);
+
+// Removes the oldest finished traces of rotating recordings in `folder` until those that stay hold
+// at most `keep_bytes`. The newest always stays, and so does what is not named as RotatedPath names
+// it. Returns the paths removed.
+std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes);
+
+}  // namespace blktape

@@ -1,0 +1,55 @@
+#include "tests/live/loop_device.h"
+
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "base/file.h"
+
+namespace blktape {
+
+Result<std::unique_ptr<LoopDevice>> LoopDevice::Create(const std::string& folder, uint64_t bytes) {
+  static std::atomic<int> next{0};
+  const std::string file_path = folder + "/blktape-test-" + std::to_string(getpid()) + "-" +
+                                std::to_string(next.fetch_add(1)) + ".img";
+  UniqueFd file(open(file_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return ErrnoStatus(errno, file_path);
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return ErrnoStatus(errno, file_path);
+  UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  if (!control) {
+    unlink(file_path.c_str());
+    return ErrnoStatus(errno, "/dev/loop-control");
+  }
+  for (int tries = 0; tries < 20; ++tries) {
+    const int number = ioctl(control.get(), LOOP_CTL_GET_FREE);
+    if (number < 0) break;
+    const std::string path = "/dev/loop" + std::to_string(number);
+    UniqueFd device(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!device) continue;
+    loop_config config{};
+    config.fd = static_cast<uint32_t>(file.get());
+    // Somebody else may have been given the same free one: then it is busy.
+    if (ioctl(device.get(), LOOP_CONFIGURE, &config) != 0) continue;
+    return std::unique_ptr<LoopDevice>(new LoopDevice(path, file_path, device.release()));
+  }
+  unlink(file_path.c_str());
+  return Status(StatusCode::kUnavailable, "no free loop device");
+}
+
+LoopDevice::~LoopDevice() {
+  Detach();
+  unlink(file_path_.c_str());
+}
+
+void LoopDevice::Detach() {
+  if (fd_ < 0) return;
+  ioctl(fd_, LOOP_CLR_FD);
+  close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace blktape

@@ -1,0 +1,151 @@
+#include "capture/own_io.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "capture/trace_file.h"
+#include "format/io_record.h"
+
+namespace blktape {
+namespace {
+
+constexpr int64_t kSecond = kNanosPerSecond;
+constexpr int64_t kMilli = kNanosPerMilli;
+
+class OwnIoJudgeTest : public ::testing::Test {
+ protected:
+  void Sync(int64_t begin_ns, int64_t end_ns) { syncs_.push_back({begin_ns, end_ns}); }
+
+  bool Judge(int64_t ns, std::string_view comm, Op op, uint32_t flags, uint32_t device = 0) {
+    IoRecord record;
+    record.device = device;
+    record.op = op;
+    record.flags = flags;
+    record.queue_ns = ns;
+    return judge_.IsOwn(record, comm);
+  }
+  bool Commit(int64_t ns) { return Judge(ns, "jbd2/sda2-8", Op::kWrite, kFlagSync | kFlagMeta); }
+  bool Checkpoint(int64_t ns) {
+    return Judge(ns, "kworker/u16:3-flush-8:0", Op::kWrite, kFlagMeta);
+  }
+  bool BackgroundData(int64_t ns) { return Judge(ns, "kworker/u16:3-flush-8:0", Op::kWrite, 0); }
+
+  std::vector<SyncInterval> syncs_;
+  OwnIoJudge judge_{[](uint32_t device) { return device == 0; },
+                    [this](int64_t ns) -> std::optional<SyncInterval> {
+                      std::optional<SyncInterval> last;
+                      for (const SyncInterval& sync : syncs_) {
+                        if (sync.begin_ns <= ns) last = sync;
+                      }
+                      return last;
+                    }};
+};
+
+TEST_F(OwnIoJudgeTest, ACommitWhileTheRecorderWaitsForItIsOwn) {
+  Sync(10 * kSecond, 10 * kSecond + 20 * kMilli);
+  EXPECT_TRUE(Commit(10 * kSecond + 5 * kMilli));
+}
+
+TEST_F(OwnIoJudgeTest, ACommitWhileTheSyncStillRunsIsOwn) {
+  Sync(10 * kSecond, 0);
+  EXPECT_TRUE(Commit(10 * kSecond + 5 * kMilli));
+}
+
+TEST_F(OwnIoJudgeTest, TheTimedCommitAfterAnOwnWriteOnAnIdleDiskIsOwn) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Commit(14 * kSecond));
+  EXPECT_TRUE(Judge(14 * kSecond + kMilli, "jbd2/sda2-8", Op::kFlush, 0));
+}
+
+TEST_F(OwnIoJudgeTest, ACommitWithoutAnyOwnWriteIsSomebodyElses) {
+  EXPECT_FALSE(Commit(14 * kSecond));
+  EXPECT_FALSE(Checkpoint(44 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, ACommitAfterSomebodyElsesDataIsTheirs) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_FALSE(BackgroundData(12 * kSecond));
+  EXPECT_FALSE(Commit(14 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, SomebodyElsesReadsMakeNoCommit) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_FALSE(Judge(12 * kSecond, "cat", Op::kRead, 0));
+  EXPECT_TRUE(Commit(14 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, TheWholeOfACommitIsJudgedAsItsBeginning) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_FALSE(BackgroundData(12 * kSecond));
+  EXPECT_FALSE(Commit(14 * kSecond));
+  Sync(14 * kSecond + kMilli, 14 * kSecond + 2 * kMilli);
+  EXPECT_FALSE(Commit(14 * kSecond + 3 * kMilli));
+}
+
+TEST_F(OwnIoJudgeTest, WhatWasWrittenBeforeALaterCommitDoesNotExplainIt) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Commit(14 * kSecond));
+  EXPECT_FALSE(Commit(19 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, ACheckpointIsOwnAsLongAsNobodyElseWrote) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Commit(14 * kSecond));
+  EXPECT_TRUE(Checkpoint(45 * kSecond));
+  EXPECT_FALSE(Checkpoint(51 * kSecond)) << "more than 40 s after the last own write";
+}
+
+TEST_F(OwnIoJudgeTest, ACheckpointAfterSomebodyElsesWriteIsTheirs) {
+  EXPECT_FALSE(Judge(9 * kSecond, "mv", Op::kWrite, 0));
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_FALSE(Checkpoint(45 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, RecordingTheDiskOfTheTraceComesToRest) {
+  // Somebody writes once. A file system in small: a sync of the recorder's is followed by a commit
+  // within 5 s and a checkpoint 30 s later; what is not own makes the recorder sync.
+  EXPECT_FALSE(BackgroundData(0));
+  std::vector<int64_t> commits = {5 * kSecond};
+  std::vector<int64_t> checkpoints = {35 * kSecond};
+  int64_t last_not_own_ns = 0;
+  for (int64_t ns = kMilli; ns < 600 * kSecond; ns += kSecond) {
+    bool own = true;
+    while (!commits.empty() && commits.front() <= ns) {
+      own = Commit(ns) && own;
+      commits.erase(commits.begin());
+    }
+    while (!checkpoints.empty() && checkpoints.front() <= ns) {
+      own = Checkpoint(ns + kMilli) && own;
+      checkpoints.erase(checkpoints.begin());
+    }
+    if (own && ns != kMilli) continue;
+    last_not_own_ns = ns;
+    Sync(ns + 500 * kMilli, ns + 501 * kMilli);
+    commits.push_back(ns + 5 * kSecond);
+    checkpoints.push_back(ns + 35 * kSecond);
+  }
+  EXPECT_LE(last_not_own_ns, 40 * kSecond);
+}
+
+TEST_F(OwnIoJudgeTest, UserProcessesAndOtherDisksAreNeverOwn) {
+  Sync(10 * kSecond, 0);
+  EXPECT_FALSE(Judge(11 * kSecond, "sqlite3", Op::kFlush, 0));
+  EXPECT_FALSE(Judge(11 * kSecond, "sqlite3", Op::kWrite, kFlagSync | kFlagMeta));
+  EXPECT_FALSE(Judge(11 * kSecond, "jbd2/sdb1-8", Op::kWrite, kFlagSync, /*device=*/1));
+}
+
+TEST_F(OwnIoJudgeTest, OtherFileSystemsAreToldByTheirFlags) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Judge(14 * kSecond, "kworker/1:1H-xfs-log/sda2", Op::kWrite,
+                    kFlagMeta | kFlagSync | kFlagPreflush | kFlagFua));
+  EXPECT_TRUE(Judge(40 * kSecond, "xfsaild/sda2", Op::kWrite, kFlagMeta));
+  EXPECT_TRUE(Judge(41 * kSecond, "btrfs-transacti", Op::kWrite, kFlagMeta));
+}
+
+}  // namespace
+}  // namespace blktape

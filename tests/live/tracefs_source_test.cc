@@ -1,0 +1,355 @@
+#include "capture/tracefs_source.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/blkpg.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "capture/block_device.h"
+#include "capture/capture_pipeline.h"
+#include "capture/capture_source.h"
+#include "capture/kernel_fs.h"
+#include "capture/trace_instance.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "tests/live/collecting_writer.h"
+#include "tests/live/loop_device.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::Each;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(DeviceFilterTest, NeighboursAreOneRange) {
+  EXPECT_EQ(DeviceFilter({8388608}), "dev == 8388608");
+  EXPECT_EQ(DeviceFilter({8388610, 8388608, 8388609}), "(dev >= 8388608 && dev <= 8388610)");
+  EXPECT_EQ(DeviceFilter({5, 9, 9, 8, 20}), "dev == 5 || (dev >= 8 && dev <= 9) || dev == 20");
+  EXPECT_EQ(DeviceFilter({}), "");
+}
+
+// Live: a loop device of our own on the machine's kernel.
+class TracefsSourceTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kDiskBytes = 64 * 1024 * 1024;
+
+  void SetUp() override {
+    BLKTAPE_SKIP_UNLESS(geteuid() == 0, "live recording needs root");
+    Result<std::unique_ptr<LoopDevice>> loop = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
+    BLKTAPE_SKIP_UNLESS(loop.ok(), loop.status().message());
+    loop_ = std::move(loop).value();
+    auto disks = BlockDevices().Under(loop_->path());
+    ASSERT_TRUE(disks.ok()) << disks.status().message();
+    disks_ = *disks;
+    ASSERT_EQ(posix_memalign(&buffer_, 4096, kBufferBytes), 0);
+    std::fill_n(static_cast<char*>(buffer_), kBufferBytes, 'x');
+  }
+  void TearDown() override { free(buffer_); }
+
+  std::unique_ptr<TracefsSource> Start(uint64_t buffer_bytes = 1 << 20) {
+    TracefsOptions options;
+    options.buffer_bytes_per_cpu = buffer_bytes;
+    auto source = std::make_unique<TracefsSource>(disks_, options);
+    const Status started = source->Start();
+    EXPECT_TRUE(started.ok()) << started.message();
+    return source;
+  }
+
+  // Opens the disk past the page cache.
+  UniqueFd OpenDirect(const std::string& path) {
+    return UniqueFd(open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+  }
+  void WriteAt(const UniqueFd& fd, uint64_t sector, size_t bytes) {
+    ASSERT_EQ(pwrite(fd.get(), buffer_, bytes, static_cast<off_t>(sector * kSectorBytes)),
+              static_cast<ssize_t>(bytes));
+  }
+  void ReadAt(const UniqueFd& fd, uint64_t sector, size_t bytes) {
+    ASSERT_EQ(pread(fd.get(), buffer_, bytes, static_cast<off_t>(sector * kSectorBytes)),
+              static_cast<ssize_t>(bytes));
+  }
+
+  // Everything from Start to now.
+  CollectingWriter Collect(TracefsSource* source) {
+    CollectingWriter writer;
+    CapturePipeline pipeline(&writer, disks_, CapturePipelineOptions());
+    EXPECT_TRUE(source->Poll(0, &pipeline).ok());
+    const Status stopped = source->Stop(&pipeline);
+    EXPECT_TRUE(stopped.ok()) << stopped.message();
+    EXPECT_TRUE(pipeline.Finish().ok());
+    return writer;
+  }
+
+  static constexpr size_t kBufferBytes = 1 << 20;
+  const uint32_t pid_ = static_cast<uint32_t>(getpid());
+  std::unique_ptr<LoopDevice> loop_;
+  std::vector<CaptureDevice> disks_;
+  void* buffer_ = nullptr;
+};
+
+TEST_F(TracefsSourceTest, TwentyThreeWritesAndSeventeenReadsAreFortyRecords) {
+  const UniqueFd disk = OpenDirect(loop_->path());
+  const auto source = Start();
+  std::vector<IoRecord> expected;
+  const auto expect = [&](Op op, uint64_t sector, uint64_t bytes) {
+    IoRecord io;
+    io.op = op;
+    io.lba = Lba(sector);
+    io.bytes = bytes;
+    expected.push_back(io);
+  };
+  for (uint64_t i = 0; i < 23; ++i) {
+    const uint64_t sector = (i * 37 % 23) * 512;
+    WriteAt(disk, sector, 4096);
+    expect(Op::kWrite, sector, 4096);
+  }
+  for (uint64_t i = 0; i < 17; ++i) {
+    const uint64_t sector = 65'536 + (i * 5 % 17) * 64;
+    ReadAt(disk, sector, 16'384);
+    expect(Op::kRead, sector, 16'384);
+  }
+  const CollectingWriter writer = Collect(source.get());
+  const std::vector<IoRecord> mine = writer.Of(pid_);
+  ASSERT_THAT(mine, SizeIs(40));
+  for (size_t i = 0; i < mine.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(mine[i].op, expected[i].op);
+    EXPECT_EQ(mine[i].lba->sectors, expected[i].lba->sectors);
+    EXPECT_EQ(mine[i].bytes, expected[i].bytes);
+    EXPECT_EQ(mine[i].error, 0u);
+    ASSERT_TRUE(mine[i].queue_ns && mine[i].issue_ns && mine[i].complete_ns);
+    EXPECT_LE(*mine[i].queue_ns, *mine[i].issue_ns);
+    EXPECT_LE(*mine[i].issue_ns, *mine[i].complete_ns);
+    if (i > 0) {
+      EXPECT_GE(*mine[i].queue_ns, *mine[i - 1].complete_ns);
+    }
+    ASSERT_TRUE(mine[i].process);
+    EXPECT_EQ(writer.processes[*mine[i].process], "tracefs_source_");
+  }
+  EXPECT_THAT(writer.losses, IsEmpty());
+}
+
+TEST_F(TracefsSourceTest, FlushAndDiscardAreSeenAsSuch) {
+  const UniqueFd disk = OpenDirect(loop_->path());
+  const auto source = Start();
+  ASSERT_EQ(fsync(disk.get()), 0);
+  std::array<uint64_t, 2> range = {1 << 20, 128 * 1024};
+  ASSERT_EQ(ioctl(disk.get(), BLKDISCARD, range.data()), 0);
+  const std::vector<IoRecord> mine = Collect(source.get()).Of(pid_);
+  ASSERT_THAT(mine, SizeIs(2));
+  EXPECT_EQ(mine[0].op, Op::kFlush);
+  EXPECT_FALSE(mine[0].lba);
+  EXPECT_EQ(mine[0].bytes, 0u);
+  EXPECT_EQ(mine[1].op, Op::kDiscard);
+  EXPECT_EQ(mine[1].lba->bytes(), uint64_t{1} << 20);
+  EXPECT_EQ(mine[1].bytes, 128u * 1024);
+}
+
+TEST_F(TracefsSourceTest, ARequestThatTheKernelSplitsIsWhatTheDriveSaw) {
+  const UniqueFd disk = OpenDirect(loop_->path());
+  const auto source = Start();
+  ReadAt(disk, 0, kBufferBytes);
+  const std::vector<IoRecord> mine = Collect(source.get()).Of(pid_);
+  uint64_t next_sector = 0;
+  for (const IoRecord& io : mine) {
+    EXPECT_EQ(io.lba->sectors, next_sector);
+    next_sector += io.bytes / kSectorBytes;
+  }
+  EXPECT_EQ(next_sector * kSectorBytes, kBufferBytes);
+}
+
+TEST_F(TracefsSourceTest, OtherDisksAreNotRecorded) {
+  auto other = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
+  ASSERT_TRUE(other.ok());
+  const UniqueFd elsewhere = OpenDirect((*other)->path());
+  const auto source = Start();
+  for (uint64_t i = 0; i < 10; ++i) WriteAt(elsewhere, i * 8, 4096);
+  EXPECT_THAT(Collect(source.get()).Of(pid_), IsEmpty());
+}
+
+TEST_F(TracefsSourceTest, SeveralDisksAreRecordedOnOneClock) {
+  auto other = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
+  ASSERT_TRUE(other.ok());
+  disks_.push_back(BlockDevices().Under((*other)->path())->at(0));
+  const UniqueFd first = OpenDirect(loop_->path());
+  const UniqueFd second = OpenDirect((*other)->path());
+  const auto source = Start();
+  for (uint64_t i = 0; i < 5; ++i) {
+    WriteAt(first, i * 8, 4096);
+    WriteAt(second, i * 8, 4096);
+  }
+  const std::vector<IoRecord> mine = Collect(source.get()).Of(pid_);
+  ASSERT_THAT(mine, SizeIs(10));
+  for (size_t i = 0; i < mine.size(); ++i) EXPECT_EQ(mine[i].device, i % 2);
+}
+
+// A partition that no table names, as long as the object lives.
+class Partition {
+ public:
+  Partition(const std::string& disk, uint64_t first_sector, uint64_t sectors)
+      : disk_(open(disk.c_str(), O_RDWR | O_CLOEXEC)) {
+    part_.start = static_cast<long long>(first_sector * kSectorBytes);
+    part_.length = static_cast<long long>(sectors * kSectorBytes);
+    part_.pno = 1;
+    Ask(BLKPG_ADD_PARTITION);
+  }
+  ~Partition() { Ask(BLKPG_DEL_PARTITION); }
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
+ private:
+  void Ask(int what) {
+    blkpg_ioctl_arg arg{};
+    arg.op = what;
+    arg.datalen = sizeof(part_);
+    arg.data = &part_;
+    EXPECT_EQ(ioctl(disk_.get(), BLKPG, &arg), 0) << strerror(errno);
+  }
+  UniqueFd disk_;
+  blkpg_partition part_{};
+};
+
+TEST_F(TracefsSourceTest, IoOnAPartitionIsRecordedAtItsPlaceOnTheDisk) {
+  // As a partition table would have it: 32,768 sectors from sector 2,048.
+  const Partition one(loop_->path(), 2048, 32'768);
+  const std::string partition = loop_->path() + "p1";
+  ASSERT_TRUE(std::filesystem::exists(partition));
+  disks_ = *BlockDevices().Under(partition);
+  EXPECT_EQ(disks_.at(0).description.name(), loop_->name());
+  const UniqueFd fd = OpenDirect(partition);
+  const auto source = Start();
+  WriteAt(fd, 8, 4096);
+  const CollectingWriter writer = Collect(source.get());
+  const std::vector<IoRecord> mine = writer.Of(pid_);
+  ASSERT_THAT(mine, SizeIs(1));
+  EXPECT_EQ(mine[0].device, 0u);
+  EXPECT_EQ(mine[0].lba->sectors, 2048u + 8u);
+  EXPECT_TRUE(mine[0].queue_ns) << "the bio names the partition, the request the disk";
+  EXPECT_THAT(writer.losses, IsEmpty());
+}
+
+TEST_F(TracefsSourceTest, WhatAnOverrunCostIsWhatTheKernelCounted) {
+  const UniqueFd disk = OpenDirect(loop_->path());
+  const auto source = Start(/*buffer_bytes=*/8192);
+  for (uint64_t i = 0; i < 3000; ++i) ReadAt(disk, i % 1000 * 8, 4096);
+  CollectingWriter writer;
+  CapturePipeline pipeline(&writer, disks_, CapturePipelineOptions());
+  ASSERT_TRUE(source->Poll(0, &pipeline).ok());
+  for (uint64_t i = 0; i < 3000; ++i) ReadAt(disk, i % 1000 * 8, 4096);
+  ASSERT_TRUE(source->Poll(0, &pipeline).ok());
+  for (uint64_t i = 0; i < 20; ++i) ReadAt(disk, i * 8, 4096);
+  ASSERT_TRUE(source->Stop(&pipeline).ok());
+  ASSERT_TRUE(pipeline.Finish().ok());
+  const uint64_t kernel_lost = *source->KernelLost();
+  EXPECT_GT(kernel_lost, 1000u);
+  EXPECT_EQ(writer.LossCount(proto::RING_OVERRUN), kernel_lost);
+}
+
+TEST_F(TracefsSourceTest, BuffersGrowUpToTheirBound) {
+  const auto source = Start(/*buffer_bytes=*/256 * 1024);
+  EXPECT_TRUE(*source->Grow(uint64_t{1} << 40));
+  EXPECT_EQ(source->buffer_bytes_per_cpu(), 512u * 1024);
+  EXPECT_FALSE(*source->Grow(512 * 1024));
+}
+
+TEST_F(TracefsSourceTest, TwoRecordersSeeTheSame) {
+  const UniqueFd disk = OpenDirect(loop_->path());
+  const auto one = Start();
+  const auto two = Start();
+  for (uint64_t i = 0; i < 7; ++i) WriteAt(disk, i * 16, 8192);
+  const std::vector<IoRecord> first = Collect(one.get()).Of(pid_);
+  const std::vector<IoRecord> second = Collect(two.get()).Of(pid_);
+  ASSERT_THAT(first, SizeIs(7));
+  EXPECT_EQ(first.size(), second.size());
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].lba, second[i].lba);
+}
+
+class TraceInstanceTest : public TracefsSourceTest {
+ protected:
+  void SetUp() override {
+    TracefsSourceTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    auto tracefs = KernelFs::Tracefs();
+    ASSERT_TRUE(tracefs.ok()) << tracefs.status().message();
+    tracefs_ = std::make_unique<KernelFs>(std::move(tracefs).value());
+  }
+  // Names of instances of process `pid`.
+  std::vector<std::string> InstancesOf(pid_t pid) const {
+    std::vector<std::string> names;
+    const std::string prefix = "blktape-" + std::to_string(pid) + "-";
+    for (const auto& entry :
+         std::filesystem::directory_iterator(tracefs_->folder() + "/instances")) {
+      const std::string name = entry.path().filename().string();
+      if (name.substr(0, prefix.size()) == prefix) names.push_back(name);
+    }
+    return names;
+  }
+  // A recorder that dies without a chance to clean up.
+  pid_t RecordAndDie() {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const auto source = Start();
+      raise(SIGKILL);
+    }
+    waitpid(pid, nullptr, 0);
+    return pid;
+  }
+
+  std::unique_ptr<KernelFs> tracefs_;
+};
+
+TEST_F(TraceInstanceTest, AnInstanceIsGoneAfterStop) {
+  const auto source = Start();
+  EXPECT_THAT(InstancesOf(getpid()), SizeIs(1));
+  Collect(source.get());
+  EXPECT_THAT(InstancesOf(getpid()), IsEmpty());
+}
+
+TEST_F(TraceInstanceTest, AnInstanceIsGoneWithoutStopToo) {
+  Start().reset();
+  EXPECT_THAT(InstancesOf(getpid()), IsEmpty());
+}
+
+TEST_F(TraceInstanceTest, WhatAKilledRecorderLeftIsRemovedByTheNextStart) {
+  const pid_t dead = RecordAndDie();
+  EXPECT_THAT(InstancesOf(dead), SizeIs(1));
+  const auto source = Start();
+  EXPECT_THAT(InstancesOf(dead), IsEmpty());
+}
+
+TEST_F(TraceInstanceTest, ALivingRecordersInstanceStays) {
+  const auto one = Start();
+  const auto two = Start();
+  EXPECT_THAT(InstancesOf(getpid()), SizeIs(2));
+  RemoveDeadInstances(tracefs_->folder());
+  EXPECT_THAT(InstancesOf(getpid()), SizeIs(2));
+}
+
+TEST_F(TraceInstanceTest, AReusedPidIsNotMistakenForTheDeadOwner) {
+  EXPECT_TRUE(ProcessLives(OwnPidAndStart()));
+  EXPECT_FALSE(ProcessLives(std::to_string(getpid()) + "-1"));
+  EXPECT_FALSE(ProcessLives("nonsense"));
+}
+
+}  // namespace
+}  // namespace blktape
