@@ -1,7 +1,13 @@
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
+  // As a user meets them.
   return blktape::RunMain(argc, argv,
-                          {blktape::AnalyzeCommand(), blktape::ImportCommand(),
-                           blktape::ReplayCommand(), blktape::ScoreCommand()});
+                          {
+                              blktape::RecordCommand(),
+                              blktape::ImportCommand(),
+                              blktape::AnalyzeCommand(),
+                              blktape::ReplayCommand(),
+                              blktape::ScoreCommand(),
+                          });
 }

@@ -1,0 +1,320 @@
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/privileges.h"
+#include "base/quantity.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "capture/block_device.h"
+#include "capture/capture_session.h"
+#include "capture/capture_source.h"
+#include "capture/live_figures.h"
+#include "capture/live_source.h"
+#include "capture/machine.h"
+#include "capture/source_select.h"
+#include "capture/trace_rotation.h"
+#include "cli/command.h"
+#include "cli/record_loop.h"
+#include "cli/record_signals.h"
+#include "cli/record_status.h"
+
+namespace blktape {
+namespace {
+
+struct RecordFlags {
+  std::vector<std::string> devices;
+  std::vector<std::string> mounts;
+  bool all = false;
+  std::string output;
+  int64_t duration_ns = 0;
+  std::string source = "auto";
+  uint64_t buffer_bytes = 0;
+  std::vector<std::string> ops;
+  std::vector<std::string> lbas;
+  bool no_process_names = false;
+  bool hash_process_names = false;
+  int64_t crash_window_ns = kNanosPerSecond;
+  int64_t settle_ns = 40 * kNanosPerSecond;
+  int64_t rotate_ns = 0;
+  uint64_t rotate_bytes = 0;
+  uint64_t keep_bytes = 0;
+  bool status = false;
+  bool json = false;
+  std::vector<std::string> command;
+};
+
+std::string NamesOf(const std::vector<CaptureDevice>& devices) {
+  std::string names;
+  for (const CaptureDevice& device : devices) {
+    names += (names.empty() ? "" : ", ") + device.description.name();
+    if (!device.description.model().empty()) names += " (" + device.description.model() + ")";
+  }
+  return names;
+}
+
+Result<std::vector<CaptureDevice>> ChooseDevices(const RecordFlags& flags) {
+  const BlockDevices sysfs;
+  std::vector<CaptureDevice> chosen;
+  const auto add = [&chosen](const std::vector<CaptureDevice>& found) {
+    for (const CaptureDevice& device : found) {
+      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const CaptureDevice& one) {
+        return one.dev == device.dev;
+      });
+      if (!known) chosen.push_back(device);
+    }
+  };
+  for (const std::string& name : flags.devices) {
+    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.Under(name));
+    const std::string base = name.substr(name.rfind('/') + 1);
+    if (found.size() != 1 || found[0].description.name() != base) {
+      std::fprintf(stderr, "%s lies on %s: recording that\n", name.c_str(), NamesOf(found).c_str());
+    }
+    add(found);
+  }
+  for (const std::string& path : flags.mounts) {
+    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.UnderMount(path));
+    add(found);
+  }
+  if (flags.all) {
+    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.AllPhysical());
+    add(found);
+  }
+  if (chosen.empty()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "which disks?\n  try:  --mount /, --device NAME (lsblk lists them), or --all");
+  }
+  return chosen;
+}
+
+Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const BufferPlan& buffers) {
+  SessionOptions options;
+  for (const std::string& names : flags.ops) RETURN_IF_ERROR(options.filter.AddOps(names));
+  for (const std::string& range : flags.lbas) RETURN_IF_ERROR(options.filter.AddRange(range));
+  if (flags.crash_window_ns < 100 * kNanosPerMilli) {
+    return Status(StatusCode::kInvalidArgument, "--crash-window is at least 100ms");
+  }
+  options.crash_window_ns = flags.crash_window_ns;
+  if (flags.hash_process_names) options.process_names = "hashed";
+  if (flags.no_process_names) options.process_names = "none";
+  for (const std::string& word : flags.command) {
+    options.command += (options.command.empty() ? "" : " ") + word;
+  }
+  options.buffer_limit_bytes = buffers.limit_bytes;
+  return options;
+}
+
+void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
+                  const RecordLoopResult& loop) {
+  const std::string& path = session.file().path();
+  std::printf("%s: %s I/Os in %s on %s\n", path.c_str(), FormatCount(figures.ios).c_str(),
+              FormatDurationNs(figures.elapsed_ns).c_str(),
+              NamesOf(session.source().devices()).c_str());
+  std::printf("  by %s, %s", std::string(session.source().name()).c_str(),
+              FormatBytes(figures.file_bytes).c_str());
+  if (figures.ios > 0) {
+    std::printf(" (%.1f B an I/O)",
+                static_cast<double>(figures.file_bytes) / static_cast<double>(figures.ios));
+  }
+  std::printf(", %s of CPU\n", FormatDurationNs(figures.cpu_ns).c_str());
+  if (figures.own_excluded > 0) {
+    std::printf("  %s I/Os of the recorder itself left out\n",
+                FormatCount(figures.own_excluded).c_str());
+  }
+  if (figures.filtered > 0) {
+    std::printf("  %s I/Os left out by the filters\n", FormatCount(figures.filtered).c_str());
+  }
+  if (figures.files_finished > 1) {
+    std::printf("  the last of %s traces\n", FormatCount(figures.files_finished).c_str());
+  }
+  if (loop.command_status) std::printf("  command: exit status %d\n", *loop.command_status);
+  if (!loop.settled) std::printf("  data of the command was still on its way to the disk\n");
+  if (figures.lost_events > 0) {
+    std::printf("  LOST: %s events; `blktape info %s` says where\n",
+                FormatCount(figures.lost_events).c_str(), path.c_str());
+  } else {
+    std::printf("  nothing was lost\n");
+  }
+}
+
+void PrintJson(const CaptureSession& session, const LiveFigures& figures,
+               const RecordLoopResult& loop) {
+  nlohmann::ordered_json json;
+  json["path"] = session.file().path();
+  json["source"] = std::string(session.source().name());
+  for (const CaptureDevice& device : session.source().devices()) {
+    json["devices"].push_back(device.description.name());
+  }
+  json["files_finished"] = figures.files_finished;
+  json["ios"] = figures.ios;
+  json["elapsed_ns"] = figures.elapsed_ns;
+  json["file_bytes"] = figures.file_bytes;
+  json["lost_events"] = figures.lost_events;
+  json["own_excluded"] = figures.own_excluded;
+  json["filtered"] = figures.filtered;
+  json["cpu_ns"] = figures.cpu_ns;
+  if (loop.command_status) json["command_status"] = *loop.command_status;
+  json["settled"] = loop.settled;
+  std::printf("%s\n", json.dump(2).c_str());
+}
+
+// Where traces go: one file, or a folder of files named by disk and time.
+class Output {
+ public:
+  static Result<Output> Create(const RecordFlags& flags, const std::vector<CaptureDevice>& disks) {
+    Output output;
+    if (flags.output.empty()) {
+      return Status(StatusCode::kInvalidArgument, "where to?\n  try:  -o monday.tape");
+    }
+    output.name_ = flags.output;
+    for (const CaptureDevice& disk : disks) output.disks_.push_back(disk.description.name());
+    std::error_code unreadable;
+    output.is_folder_ = std::filesystem::is_directory(flags.output, unreadable);
+    if (flags.rotate_ns > 0) output.rotation_.every_ns = flags.rotate_ns;
+    if (flags.rotate_bytes > 0) output.rotation_.at_bytes = flags.rotate_bytes;
+    if (flags.keep_bytes > 0) output.rotation_.keep_bytes = flags.keep_bytes;
+    if (!output.is_folder_ && (output.rotation_.rotates() || output.rotation_.keep_bytes)) {
+      return Status(StatusCode::kInvalidArgument,
+                    flags.output +
+                        " is no folder, and --rotate and --keep need one: traces are "
+                        "named by disk and time\n  try:  mkdir " +
+                        flags.output);
+    }
+    return output;
+  }
+
+  // A name that is free; for one file, NAME first, then NAME-2 ...
+  std::string NextPath() const {
+    if (is_folder_) return RotatedPath(name_, disks_, ReadClocks().wall_ns);
+    return FreePath(name_);
+  }
+  std::string FirstPath() const { return is_folder_ ? NextPath() : name_; }
+  std::string folder() const {
+    if (is_folder_) return name_;
+    const std::string parent = std::filesystem::path(name_).parent_path().string();
+    return parent.empty() ? "." : parent;
+  }
+  bool is_folder() const { return is_folder_; }
+  const RotationOptions& rotation() const { return rotation_; }
+
+ private:
+  std::string name_;
+  bool is_folder_ = false;
+  std::vector<std::string> disks_;
+  RotationOptions rotation_;
+};
+
+// What a recording needs no more once it runs. A folder of another user's can be written by root's
+// right alone, so that stays for later files.
+void GiveUpPrivileges(const Output& output, const LiveSource& source) {
+  std::vector<int> kept = source.KeptCapabilities();
+  struct stat info{};
+  if (stat(output.folder().c_str(), &info) == 0 && info.st_uid != geteuid()) {
+    kept.push_back(CAP_DAC_OVERRIDE);
+  }
+  (void)DropCapabilities(kept);
+  // A kernel without seccomp is no reason not to record.
+  (void)ForbidUnusedSystemCalls();
+}
+
+Result<int> Record(const RecordFlags& flags) {
+  if (flags.status) {
+    RETURN_IF_ERROR(PrintRecordings(flags.json));
+    return kExitOk;
+  }
+  SourceRequest request;
+  ASSIGN_OR_RETURN(request.devices, ChooseDevices(flags));
+  ASSIGN_OR_RETURN(const Output output, Output::Create(flags, request.devices));
+  request.kind = flags.source;
+  const BufferPlan buffers = PlanBuffersHere();
+  request.buffer_bytes_per_cpu =
+      flags.buffer_bytes != 0 ? flags.buffer_bytes : buffers.bytes_per_cpu;
+  ASSIGN_OR_RETURN(const SessionOptions options, MakeSessionOptions(flags, buffers));
+  // From here on a signal ends the recording in order.
+  RecordSignals signals;
+  ASSIGN_OR_RETURN(StartedSource started, StartLiveSource(request));
+  for (const std::string& refused : started.refused) {
+    std::fprintf(stderr, "not used: %s\n", refused.c_str());
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<CaptureSession> session,
+                   CaptureSession::Begin(std::move(started.source), output.FirstPath(), options));
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  std::fprintf(stderr, "recording %s by %s into %s%s\n", NamesOf(request.devices).c_str(),
+               std::string(session->source().name()).c_str(), session->file().path().c_str(),
+               terminal && flags.command.empty() ? "; ^C ends it" : "");
+  RecordLoopOptions loop_options;
+  if (flags.duration_ns > 0) loop_options.duration_ns = flags.duration_ns;
+  loop_options.command = flags.command;
+  loop_options.settle_ns = flags.settle_ns;
+  loop_options.live_line = terminal;
+  loop_options.rotation = output.rotation();
+  if (output.is_folder()) loop_options.folder = output.folder();
+  loop_options.next_path = [&output] { return output.NextPath(); };
+  loop_options.after_start = [&] { GiveUpPrivileges(output, session->source()); };
+  const Result<RecordLoopResult> loop = RunRecordLoop(session.get(), &signals, loop_options);
+  // Whatever ended it: what has been recorded is finished as far as it can be.
+  const Status finished = session->Finish();
+  if (!loop.ok()) return loop.status();
+  RETURN_IF_ERROR(finished);
+  const LiveFigures figures = session->Figures(/*begin_interval=*/false);
+  (flags.json ? PrintJson : PrintSummary)(*session, figures, *loop);
+  if (loop->command_status.value_or(0) != 0) return kExitFailed;
+  return figures.lost_events > 0 ? kExitDegraded : kExitOk;
+}
+
+}  // namespace
+
+Command RecordCommand() {
+  Command command;
+  command.name = "record";
+  command.summary = "Record the block I/O of this machine";
+  command.examples =
+      "blktape record --mount / -o monday.tape\n"
+      "blktape record --device nvme0n1 --duration 8h -o day.tape\n"
+      "blktape record --mount /home -o build.tape -- make -j8\n"
+      "blktape record --all --rotate 1d --keep 5G -o /var/lib/blktape\n"
+      "blktape record --status";
+  command.declare = [](Flags* declare) {
+    auto flags = std::make_shared<RecordFlags>();
+    declare->TextList("-d,--device", &flags->devices,
+                      "Disk, or what lies on disks (LVM, crypt, md)", "DEVICE");
+    declare->TextList("-m,--mount", &flags->mounts, "The disks under this path", "PATH");
+    declare->Switch("--all", &flags->all, "All physical disks");
+    declare->Text("-o,--output", &flags->output, "The trace, or a folder of traces", "FILE");
+    declare->Duration("--duration", &flags->duration_ns, "End after this time (90s, 8h)");
+    declare->Duration("--rotate", &flags->rotate_ns, "New file so often; days at midnight (1d)");
+    declare->Size("--rotate-size", &flags->rotate_bytes, "New file at this size (500M)");
+    declare->Size("--keep", &flags->keep_bytes, "Remove the oldest beyond this in all (5G)");
+    std::vector<std::string> sources = {"auto"};
+    for (const std::string& name : LiveSourceNames()) sources.push_back(name);
+    declare->Choice("--source", &flags->source, sources, "Events by; auto: first that works");
+    declare->Size("--buffer", &flags->buffer_bytes, "Kernel buffer a CPU; default by memory");
+    declare->TextList("--op", &flags->ops, "Keep these: read,write,discard,flush", "LIST");
+    declare->TextList("--lba", &flags->lbas, "Keep FIRST-LAST, in sectors of 512 B", "RANGE");
+    declare->Switch("--no-process-names", &flags->no_process_names, "Leave the names out");
+    declare->Switch("--hash-process-names", &flags->hash_process_names, "Store hashes of them");
+    declare->Duration("--crash-window", &flags->crash_window_ns,
+                      "What a crash may cost; default 1s");
+    declare->Duration("--settle", &flags->settle_ns, "Wait for COMMAND's writes so long; 40s");
+    declare->Switch("--status", &flags->status, "Figures of recordings that run");
+    declare->Switch("--json", &flags->json, "Print the result as JSON");
+    declare->AfterDashes(&flags->command, "run this and record until it ends");
+    return [flags]() {
+      const Result<int> code = Record(*flags);
+      return code.ok() ? *code : Fail(code.status());
+    };
+  };
+  return command;
+}
+
+}  // namespace blktape

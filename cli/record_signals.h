@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+namespace blktape {
+
+// The signals a recording obeys, taken from the process: SIGINT and SIGTERM end it, SIGHUP begins a
+// new file, SIGUSR1 asks for figures. One object at a time; the handlers of before come back with
+// its end. Made before other threads start, so that this thread is the one that gets them.
+class RecordSignals {
+ public:
+  RecordSignals();
+  ~RecordSignals();
+  RecordSignals(const RecordSignals&) = delete;
+  RecordSignals& operator=(const RecordSignals&) = delete;
+
+  // Each returns what came since the last call, and forgets it. SIGINT, SIGTERM or 0.
+  int TakeStop();
+  bool TakeHangup();
+  bool TakeStatusRequest();
+  // Whether the last stop was ^C on a terminal, which reaches the whole foreground job.
+  bool stop_was_typed() const;
+
+ private:
+  struct Old;
+  std::unique_ptr<Old> old_;
+};
+
+}  // namespace blktape

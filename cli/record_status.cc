@@ -1,0 +1,146 @@
+#include "cli/record_status.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/byte_stream.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "base/quantity.h"
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr char kPrefix[] = "record-";
+
+// A whole file at once, or none: a reader never sees half of it.
+void Replace(const std::string& path, const std::string& text) {
+  const std::string next = path + ".next";
+  unlink(next.c_str());
+  Result<std::unique_ptr<ByteSink>> file = CreateFile(next);
+  if (!file.ok() || !(*file)->Write(std::as_bytes(std::span(text))).ok()) return;
+  if (rename(next.c_str(), path.c_str()) != 0) unlink(next.c_str());
+}
+
+Json ReadJson(const std::string& path) {
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return Json();
+  return Json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+}
+
+// The file after its recorder has been asked to renew it.
+Json Renewed(const std::string& path, pid_t pid, Json old) {
+  if (kill(pid, SIGUSR1) != 0) return old;
+  Clock* clock = Clock::Monotonic();
+  const int64_t end_ns = clock->NowNs() + 2 * kNanosPerSecond;
+  while (clock->NowNs() < end_ns) {
+    clock->SleepUntilNs(clock->NowNs() + 20 * kNanosPerMilli);
+    Json now = ReadJson(path);
+    if (now.is_object() && now.value("updates", 0u) != old.value("updates", 0u)) return now;
+  }
+  return old;
+}
+
+}  // namespace
+
+RecordStatusFile::RecordStatusFile(What what, std::string folder)
+    : what_(std::move(what)), folder_(std::move(folder)) {
+  mkdir(folder_.c_str(), 0755);
+  path_ = folder_ + "/" + kPrefix + std::to_string(getpid()) + ".json";
+}
+
+RecordStatusFile::~RecordStatusFile() { unlink(path_.c_str()); }
+
+void RecordStatusFile::Update(const LiveFigures& figures, const std::string& path) {
+  Json json;
+  json["pid"] = getpid();
+  json["owner"] = OwnPidAndStart();
+  json["updates"] = ++updates_;
+  json["source"] = what_.source;
+  json["devices"] = what_.devices;
+  json["path"] = path;
+  json["elapsed_ns"] = figures.elapsed_ns;
+  json["ios"] = figures.ios;
+  json["ios_per_s"] = figures.ios_per_s;
+  json["queue_depth"] = figures.queue_depth;
+  json["share_4k"] = figures.share_4k;
+  json["lost_events"] = figures.lost_events;
+  json["own_excluded"] = figures.own_excluded;
+  json["filtered"] = figures.filtered;
+  json["file_bytes"] = figures.file_bytes;
+  json["files_finished"] = figures.files_finished;
+  json["buffer_bytes_per_cpu"] = figures.buffer_bytes_per_cpu;
+  json["cpu_ns"] = figures.cpu_ns;
+  json["paused"] = figures.paused;
+  Replace(path_, json.dump(2) + "\n");
+}
+
+std::string FigureLine(const LiveFigures& figures) {
+  const int64_t seconds = figures.elapsed_ns / kNanosPerSecond;
+  return fmt::format("{}:{:02}:{:02}  {} I/Os  {:.0f}/s  4K {:.0f} %  depth {:.1f}  lost {}  {}{}",
+                     seconds / 3600, seconds / 60 % 60, seconds % 60, FormatCount(figures.ios),
+                     figures.ios_per_s, figures.share_4k * 100, figures.queue_depth,
+                     FormatCount(figures.lost_events), FormatBytes(figures.file_bytes),
+                     figures.paused ? "  DISK FULL" : "");
+}
+
+Status PrintRecordings(bool json, const std::string& folder) {
+  Json all = Json::array();
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.rfind(kPrefix, 0) != 0 || it->path().extension() != ".json") continue;
+    Json one = ReadJson(it->path().string());
+    if (!one.is_object() || !ProcessLives(one.value("owner", ""))) continue;
+    all.push_back(Renewed(it->path().string(), one.value("pid", 0), one));
+  }
+  if (all.empty()) return Status(StatusCode::kNotFound, "no recording runs");
+  if (json) {
+    std::printf("%s\n", all.dump(2).c_str());
+    return OkStatus();
+  }
+  for (const Json& one : all) {
+    LiveFigures figures;
+    figures.elapsed_ns = one.value("elapsed_ns", int64_t{0});
+    figures.ios = one.value("ios", uint64_t{0});
+    figures.ios_per_s = one.value("ios_per_s", 0.0);
+    figures.queue_depth = one.value("queue_depth", 0.0);
+    figures.share_4k = one.value("share_4k", 0.0);
+    figures.lost_events = one.value("lost_events", uint64_t{0});
+    figures.file_bytes = one.value("file_bytes", uint64_t{0});
+    figures.paused = one.value("paused", false);
+    const auto cpu_ns = one.value("cpu_ns", int64_t{0});
+    std::string devices;
+    for (const Json& device : one["devices"]) {
+      devices += (devices.empty() ? "" : ", ") + device.get<std::string>();
+    }
+    std::printf(
+        "process %d: %s by %s into %s\n  %s\n  CPU %s (%.2f %% of one core), %s own I/Os "
+        "left out\n",
+        one.value("pid", 0), devices.c_str(), one.value("source", "").c_str(),
+        one.value("path", "").c_str(), FigureLine(figures).c_str(),
+        FormatDurationNs(cpu_ns).c_str(),
+        figures.elapsed_ns > 0
+            ? 100.0 * static_cast<double>(cpu_ns) / static_cast<double>(figures.elapsed_ns)
+            : 0.0,
+        FormatCount(one.value("own_excluded", uint64_t{0})).c_str());
+  }
+  return OkStatus();
+}
+
+}  // namespace blktape

@@ -1,0 +1,356 @@
+// The verb `record`, as a user runs it, on loop devices of the test's own.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
+#include "tests/live/loop_device.h"
+#include "tests/live/recorder.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RecordTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kDiskBytes = 64 * 1024 * 1024;
+
+  void SetUp() override {
+    BLKTAPE_SKIP_UNLESS(geteuid() == 0, "live recording needs root");
+    folder_ = ::testing::TempDir() + "/record_test";
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    auto loop = LoopDevice::Create(folder_, kDiskBytes);
+    BLKTAPE_SKIP_UNLESS(loop.ok(), loop.status().message());
+    loop_ = std::move(loop).value();
+  }
+  void TearDown() override {
+    loop_.reset();
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string disk() const { return loop_->path(); }
+
+  // Direct writes of 4 KiB at these places, by this process.
+  void WriteDirect(uint64_t first_sector, int count) const {
+    const UniqueFd fd(open(disk().c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+    void* buffer = nullptr;
+    ASSERT_EQ(posix_memalign(&buffer, 4096, 4096), 0);
+    std::fill_n(static_cast<char*>(buffer), 4096, 'x');
+    for (int i = 0; i < count; ++i) {
+      const uint64_t at = (first_sector + static_cast<uint64_t>(i) * 8) * kSectorBytes;
+      ASSERT_EQ(pwrite(fd.get(), buffer, 4096, static_cast<off_t>(at)), 4096);
+    }
+    free(buffer);
+  }
+
+  std::string folder_;
+  std::unique_ptr<LoopDevice> loop_;
+};
+
+TEST_F(RecordTest, ACommandsFortyIosAreFortyRecords) {
+  Recorder recorder(folder_, {"record", "--device", disk(), "-o", Path("a.tape"), "--", "sh", "-c",
+                              "dd if=/dev/zero of=" + disk() +
+                                  " bs=4k count=23 seek=100 oflag=direct && dd if=" + disk() +
+                                  " of=/dev/null bs=16k count=17 skip=3 iflag=direct"});
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  EXPECT_THAT(recorder.out(), HasSubstr("command: exit status 0"));
+  EXPECT_THAT(recorder.out(), HasSubstr("nothing was lost"));
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  const std::vector<IoRecord> mine = trace->By("dd");
+  ASSERT_THAT(mine, SizeIs(40));
+  for (uint64_t i = 0; i < 23; ++i) {
+    EXPECT_EQ(mine[i].op, Op::kWrite);
+    EXPECT_EQ(mine[i].lba->sectors, 800 + i * 8);
+    EXPECT_EQ(mine[i].bytes, 4096u);
+  }
+  for (uint64_t i = 0; i < 17; ++i) {
+    EXPECT_EQ(mine[23 + i].op, Op::kRead);
+    EXPECT_EQ(mine[23 + i].lba->sectors, 96 + i * 32);
+    EXPECT_EQ(mine[23 + i].bytes, 16'384u);
+  }
+  EXPECT_THAT(trace->losses, IsEmpty());
+}
+
+TEST_F(RecordTest, TheHeaderDescribesDiskMachineAndRun) {
+  const int64_t before_ns = WallNowNs();
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape"), "--", "true"});
+  ASSERT_EQ(recorder.Wait(), 0) << recorder.err();
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->header.devices_size(), 1);
+  const proto::Device& device = trace->header.devices(0);
+  EXPECT_EQ(device.name(), loop_->name());
+  EXPECT_EQ(device.major(), 7u);
+  EXPECT_EQ(device.size_bytes(), kDiskBytes);
+  EXPECT_EQ(device.logical_block_bytes(), 512u);
+  EXPECT_EQ(device.transport(), "loop");
+  EXPECT_EQ(trace->header.source(), "tracefs");
+  EXPECT_EQ(trace->header.command(), "true");
+  EXPECT_EQ(trace->header.process_names(), "recorded");
+  EXPECT_GE(trace->header.start().wall_ns(), before_ns);
+  EXPECT_GT(trace->header.buffer_bytes_per_cpu(), 0u);
+  ASSERT_TRUE(trace->summary);
+  EXPECT_GE(trace->summary->end().monotonic_ns(), trace->header.start().monotonic_ns());
+  struct stat info{};
+  ASSERT_EQ(stat(Path("a.tape").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+}
+
+TEST_F(RecordTest, TheStatusOfAFailedCommandIsToldAndFails) {
+  Recorder recorder(folder_,
+                    {"record", "-d", disk(), "-o", Path("a.tape"), "--", "sh", "-c", "exit 7"});
+  EXPECT_EQ(recorder.Wait(), 1);
+  EXPECT_THAT(recorder.out(), HasSubstr("command: exit status 7"));
+  EXPECT_TRUE(fs::exists(Path("a.tape")));
+}
+
+TEST_F(RecordTest, ACommandThatCannotBeRunIsNamed) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape"), "--", "/no/such"});
+  EXPECT_EQ(recorder.Wait(), 1);
+  EXPECT_THAT(recorder.err(), HasSubstr("/no/such: No such file or directory"));
+}
+
+TEST_F(RecordTest, WithoutRightsItSaysWhyAndLeavesNothing) {
+  // Bazel's folders are closed to others.
+  std::string open_folder = "/tmp/blktape-record-test-XXXXXX";
+  ASSERT_NE(mkdtemp(open_folder.data()), nullptr);
+  fs::permissions(open_folder, fs::perms::all);
+  Recorder recorder(folder_, {"record", "-d", loop_->name(), "-o", open_folder + "/a.tape"},
+                    {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"});
+  EXPECT_EQ(recorder.Wait(), 1);
+  EXPECT_THAT(recorder.err(), HasSubstr("takes root's rights"));
+  EXPECT_THAT(recorder.err(), HasSubstr("try:  sudo blktape record"));
+  EXPECT_TRUE(fs::is_empty(open_folder));
+  fs::remove_all(open_folder);
+}
+
+TEST_F(RecordTest, NothingIsOverwritten) {
+  ASSERT_TRUE(CreateFile(Path("a.tape")).ok());
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape"), "--", "true"});
+  EXPECT_EQ(recorder.Wait(), 1);
+  EXPECT_THAT(recorder.err(), HasSubstr("a.tape exists"));
+  EXPECT_EQ(fs::file_size(Path("a.tape")), 0u);
+}
+
+TEST_F(RecordTest, ATermSignalFinishesTheTrace) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording()) << recorder.err();
+  EXPECT_TRUE(fs::exists(Path("a.tape.partial")));
+  WriteDirect(0, 5);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  EXPECT_FALSE(fs::exists(Path("a.tape.partial")));
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  EXPECT_THAT(trace->By("record_test"), SizeIs(5));
+  EXPECT_TRUE(trace->summary);
+}
+
+TEST_F(RecordTest, LostEventsAreCountedStoredAndTold) {
+  Recorder recorder(folder_,
+                    {"record", "-d", disk(), "--buffer", "16k", "--json", "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  WriteDirect(0, 10);
+  // A recorder that gets no time at all.
+  recorder.Signal(SIGSTOP);
+  for (int i = 0; i < 20; ++i) WriteDirect(0, 500);
+  recorder.Signal(SIGCONT);
+  ASSERT_TRUE(recorder.WaitUntilItSays("buffers grown to 32 KiB a CPU")) << recorder.err();
+  WriteDirect(0, 10);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 3);
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  const uint64_t overrun = trace->LossCount(proto::RING_OVERRUN);
+  EXPECT_GT(overrun, 10'000u) << "three events an I/O, 16 KiB hold a few hundred";
+  const auto json = nlohmann::json::parse(recorder.out());
+  EXPECT_GE(json["lost_events"].get<uint64_t>(), overrun);
+  bool in_summary = false;
+  for (const proto::LossTotal& total : trace->summary->losses()) {
+    if (total.reason() != proto::RING_OVERRUN) continue;
+    in_summary = true;
+    EXPECT_EQ(total.count(), overrun);
+  }
+  EXPECT_TRUE(in_summary);
+}
+
+TEST_F(RecordTest, AHangupBeginsANewFileAndLosesNothing) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  WriteDirect(0, 50);
+  recorder.Signal(SIGHUP);
+  WriteDirect(1000, 50);
+  ASSERT_TRUE(recorder.WaitUntilItSays("finished ")) << recorder.err();
+  WriteDirect(2000, 50);
+  recorder.Signal(SIGINT);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  const Result<LoadedTrace> first = LoadTrace(Path("a.tape"));
+  const Result<LoadedTrace> second = LoadTrace(Path("a-2.tape"));
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_TRUE(first->summary);
+  std::vector<uint64_t> sectors;
+  for (const auto* trace : {&*first, &*second}) {
+    for (const IoRecord& io : trace->By("record_test")) sectors.push_back(io.lba->sectors);
+  }
+  ASSERT_THAT(sectors, SizeIs(150));
+  for (uint64_t i = 0; i < 150; ++i) EXPECT_EQ(sectors[i], i / 50 * 1000 + i % 50 * 8);
+}
+
+TEST_F(RecordTest, FilesRotateBySizeAndTheOldestMakeRoom) {
+  fs::create_directories(Path("tapes"));
+  Recorder recorder(folder_, {"record", "-d", disk(), "--rotate-size", "1k", "--keep", "3k",
+                              "--crash-window", "200ms", "-o", Path("tapes")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  Clock* clock = Clock::Monotonic();
+  const int64_t end_ns = clock->NowNs() + 20 * kNanosPerSecond;
+  while (recorder.err().find("removed ") == std::string::npos && clock->NowNs() < end_ns) {
+    WriteDirect(0, 500);
+    clock->SleepUntilNs(clock->NowNs() + 50 * kNanosPerMilli);
+  }
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  EXPECT_THAT(recorder.err(), HasSubstr("removed "));
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(Path("tapes"))) {
+    ++files;
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(name.rfind(loop_->name() + "_20", 0), 0u) << name;
+    EXPECT_EQ(entry.path().extension(), ".tape") << name;
+    EXPECT_TRUE(LoadTrace(entry.path().string()).ok());
+  }
+  EXPECT_GE(files, 1u);
+}
+
+TEST_F(RecordTest, FiltersKeepWhatWasAskedForAndSaySo) {
+  Recorder recorder(
+      folder_, {"record", "-d", disk(), "--op", "write", "--lba", "800-807", "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  WriteDirect(784, 5);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0);
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  ASSERT_THAT(trace->ios, SizeIs(1));
+  EXPECT_EQ(trace->ios[0].lba->sectors, 800u);
+  EXPECT_THAT(trace->header.filters(), ElementsAre("op=write", "lba=800-807"));
+  EXPECT_GE(trace->summary->filtered(), 4u);
+}
+
+TEST_F(RecordTest, NamesOfProcessesCanBeLeftOut) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "--no-process-names", "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  WriteDirect(0, 3);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0);
+  const Result<std::string> bytes = ReadFile(Path("a.tape"));
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace->header.process_names(), "none");
+  EXPECT_GE(trace->ios.size(), 3u);
+  for (const std::string& name : trace->names) EXPECT_EQ(name, "");
+}
+
+TEST_F(RecordTest, NamesOfProcessesCanBeHashed) {
+  Recorder recorder(folder_,
+                    {"record", "-d", disk(), "--hash-process-names", "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  WriteDirect(0, 3);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0);
+  const Result<LoadedTrace> trace = LoadTrace(Path("a.tape"));
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace->header.process_names(), "hashed");
+  ASSERT_GE(trace->names.size(), 3u);
+  for (const std::string& name : trace->names) {
+    EXPECT_EQ(name.size(), 13u);
+    EXPECT_EQ(name[0], '#');
+  }
+}
+
+TEST_F(RecordTest, StatusShowsTheRecordingThatRuns) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  Recorder status(folder_, {"record", "--status", "--json"});
+  EXPECT_EQ(status.Wait(), 0) << status.err();
+  bool found = false;
+  for (const auto& one : nlohmann::json::parse(status.out())) {
+    if (one["pid"] != recorder.pid()) continue;
+    found = true;
+    EXPECT_EQ(one["path"], Path("a.tape"));
+    EXPECT_EQ(one["devices"][0], loop_->name());
+    EXPECT_GE(one["updates"].get<int>(), 2) << "renewed on request";
+  }
+  EXPECT_TRUE(found);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0);
+}
+
+TEST_F(RecordTest, OnceItRecordsItHasNoRightsLeft) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  Clock* clock = Clock::Monotonic();
+  clock->SleepUntilNs(clock->NowNs() + kNanosPerSecond / 2);
+  int threads = 0;
+  for (const auto& task :
+       fs::directory_iterator("/proc/" + std::to_string(recorder.pid()) + "/task")) {
+    ++threads;
+    const Result<std::string> status = ReadFile(task.path().string() + "/status");
+    ASSERT_TRUE(status.ok());
+    EXPECT_THAT(*status, HasSubstr("CapEff:\t0000000000000000"));
+    EXPECT_THAT(*status, HasSubstr("CapPrm:\t0000000000000000"));
+    EXPECT_THAT(*status, HasSubstr("NoNewPrivs:\t1"));
+    EXPECT_THAT(*status, HasSubstr("Seccomp:\t2"));
+  }
+  EXPECT_EQ(threads, 2);
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+}
+
+TEST_F(RecordTest, TwoRecordersAtOnceSeeTheSame) {
+  Recorder one(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  Recorder two(folder_, {"record", "-d", disk(), "-o", Path("b.tape")});
+  ASSERT_TRUE(one.WaitUntilRecording());
+  ASSERT_TRUE(two.WaitUntilRecording());
+  WriteDirect(64, 11);
+  one.Signal(SIGTERM);
+  two.Signal(SIGTERM);
+  EXPECT_EQ(one.Wait(), 0);
+  EXPECT_EQ(two.Wait(), 0);
+  const Result<LoadedTrace> a = LoadTrace(Path("a.tape"));
+  const Result<LoadedTrace> b = LoadTrace(Path("b.tape"));
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_THAT(a->By("record_test"), SizeIs(11));
+  EXPECT_THAT(b->By("record_test"), SizeIs(11));
+}
+
+}  // namespace
+}  // namespace blktape
