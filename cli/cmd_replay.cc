@@ -1,12 +1,8 @@
-#include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,12 +10,12 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "base/file.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/replay_report.h"
+#include "cli/target_consent.h"
 #include "cli/temp_folder.h"
 #include "format/trace_reader.h"
 #include "replay/replayer.h"
@@ -118,62 +114,6 @@ Status TakeFlags(const Flags& given, ReplayFlags* flags) {
   return OkStatus();
 }
 
-// A scratch file as large as the trace wants. Its blocks are not there until they are written.
-Status CreateScratch(const ReplayFlags& flags, const std::atomic<bool>& stop) {
-  for (const ReplayOptions::Mapping& mapping : flags.replay.mappings) {
-    const std::string& path = mapping.target_path;
-    if (path == "none" || std::filesystem::exists(path)) continue;
-    if (path.starts_with("/dev/")) {
-      return Status(StatusCode::kNotFound, path + ": there is no such device");
-    }
-    if (!flags.create) {
-      return Status(StatusCode::kNotFound,
-                    path +
-                        ": there is no such file\n  try:  --create, which makes a scratch file "
-                        "of the size the trace wants");
-    }
-    ASSIGN_OR_RETURN(const uint64_t end_bytes, FootprintEndBytes(flags.replay, stop));
-    constexpr uint64_t kMebibyte = 1 << 20;
-    const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
-    const UniqueFd file(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-    if (!file) return ErrnoStatus(errno, "creating " + path);
-    if (ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
-      return ErrnoStatus(errno, "giving " + path + " a size of " + FormatBytes(size_bytes));
-    }
-    std::fprintf(stderr,
-                 "created %s, %s, without content: reads of blocks that were never written\n"
-                 "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",
-                 path.c_str(), FormatBytes(size_bytes).c_str());
-  }
-  return OkStatus();
-}
-
-bool ChangesDevices(const ReplayFlags& flags, const ReplayPreview& preview) {
-  if (flags.replay.skip_writes) return false;
-  for (const proto::Device& target : preview.targets) {
-    if (!target.is_file() && !target.path().empty()) return true;
-  }
-  return false;
-}
-
-// Asks on the terminal. kCancelled: the answer was not "yes".
-Status Confirm(const ReplayPreview& preview) {
-  if (isatty(STDIN_FILENO) == 0) {
-    return Status(StatusCode::kInvalidArgument,
-                  "writing to a device wants a confirmation, and there is no terminal to ask on\n"
-                  "  try:  --yes");
-  }
-  std::fprintf(stderr, "The writes of the trace will destroy what lies on\n");
-  for (const proto::Device& target : preview.targets) {
-    std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
-  }
-  std::fprintf(stderr, "Type yes to go on: ");
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "yes") return Status(StatusCode::kCancelled, "not confirmed; nothing was written");
-  return OkStatus();
-}
-
 // What the recording lacks, on stderr; whether anything does.
 bool TellLosses(const std::string& trace_path) {
   const auto reader = TraceReader::Open(trace_path);
@@ -221,7 +161,8 @@ class ProgressDisplay {
 int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
   const std::atomic<bool>& stop = StopOnSignals();
-  if (Status made = CreateScratch(*flags, stop); !made.ok()) return Fail(made);
+  if (Status made = CreateScratchTargets(flags->replay, flags->create, stop); !made.ok())
+    return Fail(made);
   const Result<ReplayPreview> preview = PreviewReplay(flags->replay, flags->dry_run, stop);
   if (!preview.ok()) return Fail(preview.status());
   const bool lost = TellLosses(flags->replay.trace_path);
@@ -229,8 +170,8 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     std::fputs(PreviewText(*preview).c_str(), stdout);
     return kExitOk;
   }
-  if (ChangesDevices(*flags, *preview) && !flags->yes) {
-    if (Status confirmed = Confirm(*preview); !confirmed.ok()) return Fail(confirmed);
+  if (ChangesDevices(flags->replay, *preview) && !flags->yes) {
+    if (Status confirmed = ConfirmOverwrite(*preview); !confirmed.ok()) return Fail(confirmed);
   }
 
   // The figures are those of the result trace, kept or not.

@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/score_session.h"
+#include "cli/target_consent.h"
 #include "replay/replayer.h"
 
 namespace blktape {
@@ -27,6 +28,8 @@ struct ScoreOptions {
   ScoreSessionOptions session;
   bool json = false;
   bool published = false;
+  bool create = false;
+  bool yes = false;
 };
 
 // "monday-on-sdx" for /data/monday.tape on /dev/sdx.
@@ -109,8 +112,14 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   preview.overwrite = session.overwrite;
   preview.unsupported = session.unsupported;
   const std::atomic<bool>& stop = StopOnSignals();
+  if (Status made = CreateScratchTargets(preview, options.create, stop); !made.ok()) {
+    return Fail(made);
+  }
   const Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
   if (!planned.ok()) return Fail(planned.status());
+  if (ChangesDevices(preview, *planned) && !options.yes) {
+    if (Status confirmed = ConfirmOverwrite(*planned); !confirmed.ok()) return Fail(confirmed);
+  }
   if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -156,7 +165,7 @@ Command ScoreCommand() {
       .summary = "Score a drive for the work in a trace, with a confidence interval",
       .examples =
           "blktape score monday.tape --target /dev/sdX --overwrite\n"
-          "blktape score monday.tape --target scratch.img -o monday-score\n"
+          "blktape score monday.tape --target scratch.img --create -o monday-score\n"
           "blktape score monday.tape --target /dev/sdX --overwrite --published",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<ScoreOptions>();
@@ -170,6 +179,8 @@ Command ScoreCommand() {
                       "At least 5 cycles, and up to 15 until +-1.5 % is reached");
         flags->Switch("--overwrite", &session.overwrite,
                       "The content of the device may be destroyed");
+        flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
+        flags->Switch("--create", &options->create, "Make the target file if it does not exist");
         flags->Switch("--accept-loss", &session.loss_accepted,
                       "Score a trace that lost events; the report says so");
         flags->Text("--reference", &session.reference_folder,

@@ -1,0 +1,75 @@
+#include "cli/target_consent.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "base/file.h"
+#include "base/quantity.h"
+#include "cli/replay_report.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+Status CreateScratchTargets(const ReplayOptions& options, bool create,
+                            const std::atomic<bool>& stop) {
+  for (const ReplayOptions::Mapping& mapping : options.mappings) {
+    const std::string& path = mapping.target_path;
+    if (path == "none" || std::filesystem::exists(path)) continue;
+    if (path.starts_with("/dev/")) {
+      return Status(StatusCode::kNotFound, path + ": there is no such device");
+    }
+    if (!create) {
+      return Status(StatusCode::kNotFound,
+                    path +
+                        ": there is no such file\n  try:  --create, which makes a scratch file "
+                        "of the size the trace wants");
+    }
+    ASSIGN_OR_RETURN(const uint64_t end_bytes, FootprintEndBytes(options, stop));
+    constexpr uint64_t kMebibyte = 1 << 20;
+    const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
+    const UniqueFd file(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    if (!file) return ErrnoStatus(errno, "creating " + path);
+    if (ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
+      return ErrnoStatus(errno, "giving " + path + " a size of " + FormatBytes(size_bytes));
+    }
+    std::fprintf(stderr,
+                 "created %s, %s, without content: reads of blocks that were never written\n"
+                 "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",
+                 path.c_str(), FormatBytes(size_bytes).c_str());
+  }
+  return OkStatus();
+}
+
+bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview) {
+  if (options.skip_writes) return false;
+  for (const proto::Device& target : preview.targets) {
+    if (!target.is_file() && !target.path().empty()) return true;
+  }
+  return false;
+}
+
+Status ConfirmOverwrite(const ReplayPreview& preview) {
+  if (isatty(STDIN_FILENO) == 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  "writing to a device wants a confirmation, and there is no terminal to ask on\n"
+                  "  try:  --yes");
+  }
+  std::fprintf(stderr, "The writes of the trace will destroy what lies on\n");
+  for (const proto::Device& target : preview.targets) {
+    std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
+  }
+  std::fprintf(stderr, "Type yes to go on: ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "yes") return Status(StatusCode::kCancelled, "not confirmed; nothing was written");
+  return OkStatus();
+}
+
+}  // namespace blktape

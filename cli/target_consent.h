@@ -1,0 +1,23 @@
+#pragma once
+
+#include <atomic>
+
+#include "base/status.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+
+// Makes those target files of `options` that do not exist, as large as the trace wants; their
+// blocks are not there until they are written, which it says on stderr. kNotFound if one does not
+// exist and `create` was not asked for.
+Status CreateScratchTargets(const ReplayOptions& options, bool create,
+                            const std::atomic<bool>& stop);
+
+// Whether the replay will change the content of a block device.
+bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview);
+
+// Names the targets and asks on the terminal. kCancelled: the answer was not "yes";
+// kInvalidArgument: there is no terminal to ask on.
+Status ConfirmOverwrite(const ReplayPreview& preview);
+
+}  // namespace blktape
