@@ -1,50 +1,13 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/clock.h"
 #include "base/status.h"
-#include "replay/drive_model.h"
 #include "replay/engine.h"
-#include "replay/target.h"
+#include "replay/engine_options.h"
 
 namespace blktape {
-
-// What an engine is opened with. Everything pointed to must outlive the engine.
-struct EngineOptions {
-  // EngineRequest.target is an index into these. The simulated and the null engine never touch
-  // them and may be opened without any.
-  std::vector<const Target*> targets;
-  uint32_t depth = 32;
-  Clock* clock = Clock::Monotonic();
-
-  // Where the buffers of all requests lie, if the caller keeps them in one place, aligned to 4096.
-  // io_uring registers it, so that pages are not pinned anew for each request; a request whose
-  // buffer lies elsewhere still works.
-  std::span<std::byte> arena;
-
-  // io_uring only, and only where they help: a kernel thread that submits; completions polled
-  // instead of interrupting (needs a driver with poll queues).
-  bool submission_thread = false;
-  bool polled_completion = false;
-
-  // The simulated engine only. The service of a request is what `script` says, if there is one,
-  // else what the drive model says.
-  DriveModel drive;
-  // Returns how long the request takes from its submission on, and its outcome.
-  struct ScriptedService {
-    int64_t service_ns = 0;
-    uint32_t error = 0;
-  };
-  std::function<ScriptedService(const EngineRequest&)> script;
-};
 
 // Opens the engine called "io_uring", "libaio", "simulated" or "null". kInvalidArgument for any
 // other name ("auto" is resolved by engine_probe.h), kUnavailable if this kernel refuses it: then

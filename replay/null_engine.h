@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "replay/engine.h"
-#include "replay/engine_factory.h"
+#include "replay/engine_options.h"
 
 namespace blktape {
 
