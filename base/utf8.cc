@@ -55,4 +55,17 @@ std::string ToUtf8(std::string_view text) {
   return clean;
 }
 
+std::string ToPrintable(std::string_view text) {
+  std::string printable = ToUtf8(text);
+  for (size_t i = 0; i < printable.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(printable[i]);
+    if (byte < 0x20 || byte == 0x7F) printable[i] = '?';
+    // U+0080 to U+009F, the other set of control characters, is C2 80 to C2 9F.
+    if (byte == 0xC2 && static_cast<uint8_t>(printable[i + 1]) < 0xA0) {
+      printable.replace(i, 2, "?");
+    }
+  }
+  return printable;
+}
+
 }  // namespace blktape

@@ -11,4 +11,7 @@ bool IsUtf8(std::string_view text);
 // kernel's names (processes, devices) may hold any byte.
 std::string ToUtf8(std::string_view text);
 
+// `text` with every control character replaced by "?": safe on a terminal.
+std::string ToPrintable(std::string_view text);
+
 }  // namespace blktape

@@ -61,6 +61,7 @@ struct Command {
 // Each verb has a file cmd_NAME.cc that defines one of these; main.cc lists them.
 Command DumpCommand();
 Command InfoCommand();
+Command RecoverCommand();
 Command ImportCommand();
 Command RecordCommand();
 Command AnalyzeCommand();

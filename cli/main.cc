@@ -6,6 +6,9 @@ int main(int argc, char** argv) {
                           {
                               blktape::RecordCommand(),
                               blktape::ImportCommand(),
+                              blktape::InfoCommand(),
+                              blktape::DumpCommand(),
+                              blktape::RecoverCommand(),
                               blktape::AnalyzeCommand(),
                               blktape::ReplayCommand(),
                               blktape::ScoreCommand(),

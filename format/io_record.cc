@@ -1,6 +1,50 @@
 #include "format/io_record.h"
 
+#include <cstdio>
+
 namespace blktape {
+namespace {
+
+struct FlagName {
+  uint32_t bit;
+  const char* word;
+  char letter;
+};
+
+constexpr FlagName kFlagNames[] = {
+    {kFlagSync, "sync", 'S'},           {kFlagFua, "fua", 'F'},
+    {kFlagPreflush, "preflush", 'P'},   {kFlagMeta, "meta", 'M'},
+    {kFlagReadahead, "readahead", 'A'}, {kFlagDerived, "derived", 'D'},
+    {kFlagAtomic, "atomic", 'T'},       {kFlagEmulated, "emulated", 'E'},
+    {kFlagBacklog, "backlog", 'B'},
+};
+
+}  // namespace
+
+std::string FlagNames(uint32_t flags) {
+  std::string names;
+  for (const FlagName& name : kFlagNames) {
+    if ((flags & name.bit) == 0) continue;
+    flags &= ~name.bit;
+    names += (names.empty() ? "" : "+") + std::string(name.word);
+  }
+  if (flags != 0) {
+    char rest[16];
+    std::snprintf(rest, sizeof(rest), "0x%x", flags);
+    names += (names.empty() ? "" : "+") + std::string(rest);
+  }
+  return names;
+}
+
+std::string FlagLetters(uint32_t flags) {
+  std::string letters;
+  for (const FlagName& name : kFlagNames) {
+    if ((flags & name.bit) == 0) continue;
+    flags &= ~name.bit;
+    letters += name.letter;
+  }
+  return flags == 0 ? letters : letters + "?";
+}
 
 const char* OpName(Op op) {
   switch (op) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/units.h"
 
@@ -42,6 +43,13 @@ inline constexpr uint32_t kFlagEmulated = 1u << 7;
 // Result of a replay: when it was due, no slot was free or a conflicting I/O was out, so its
 // lateness is the drive's backlog, not the host's doing.
 inline constexpr uint32_t kFlagBacklog = 1u << 8;
+
+// "sync+fua", in the order of the bits; "" for none. Bits without a name are one hexadecimal
+// number.
+std::string FlagNames(uint32_t flags);
+// The same in a letter each, for tables: S F P M A(head) D T(omic) E B; "?" for bits without a
+// name.
+std::string FlagLetters(uint32_t flags);
 
 // One I/O, at request level: what the drive saw. Times are on the trace's monotonic clock, in ns.
 // In the result of a replay queue_ns is when the I/O was due and issue_ns when it was submitted.

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/quantity.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "cli/command.h"
+#include "cli/loss_text.h"
+#include "format/io_record.h"
+#include "format/trace_reader.h"
+
+namespace blktape {
+namespace {
+
+struct DumpOptions {
+  std::string trace;
+  bool csv = false;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+};
+
+// Times of a trace may be anything: wraps rather than overflows.
+int64_t Difference(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+// Rows gather here and go to stdout in large pieces.
+class Rows {
+ public:
+  explicit Rows(const TraceReader* reader) : reader_(*reader) {}
+
+  void CsvHeader() {
+    Append("queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu\n");
+  }
+
+  void Csv(const IoRecord& io) {
+    Cell(io.queue_ns);
+    Cell(io.issue_ns);
+    Cell(io.complete_ns);
+    TextCell(Device(io));
+    Append(OpName(io.op));
+    Append(",");
+    if (io.flags != 0) Append(FlagNames(io.flags));
+    Append(",");
+    Cell(io.lba ? std::optional<uint64_t>(io.lba->sectors) : std::nullopt);
+    Cell(std::optional<uint64_t>(io.bytes));
+    Cell(io.error);
+    Cell(io.pid);
+    TextCell(Process(io));
+    if (io.cpu) fmt::format_to(std::back_inserter(text_), "{}", *io.cpu);
+    Append("\n");
+  }
+
+  void TableHeader() {
+    fmt::format_to(std::back_inserter(text_), kTableRow, "time s", "device", "op", "flags", "lba",
+                   "size", "d2c", "process");
+  }
+
+  void Table(const IoRecord& io, std::optional<int64_t> since_first_ns) {
+    std::string time, d2c;
+    if (since_first_ns) {
+      time = fmt::format("{:.6f}", static_cast<double>(*since_first_ns) / kNanosPerSecond);
+    }
+    if (io.issue_ns && io.complete_ns) {
+      d2c = FormatDurationNs(Difference(*io.complete_ns, *io.issue_ns));
+    }
+    fmt::format_to(std::back_inserter(text_), kTableRow, time, ToPrintable(Device(io)),
+                   OpName(io.op), FlagLetters(io.flags),
+                   io.lba ? std::to_string(io.lba->sectors) : "", FormatBytes(io.bytes), d2c,
+                   ToPrintable(Process(io)));
+  }
+
+  // False when stdout takes no more; errno says why.
+  bool FlushIfLarge() { return text_.size() < kFlushBytes || Flush(); }
+  bool Flush() {
+    const bool written = std::fwrite(text_.data(), 1, text_.size(), stdout) == text_.size() &&
+                         std::fflush(stdout) == 0;
+    text_.clear();
+    return written;
+  }
+
+ private:
+  static constexpr size_t kFlushBytes = 1 << 18;
+  static constexpr const char* kTableRow = "{:>12} {:7} {:8} {:5} {:>10} {:>8} {:>7} {}\n";
+
+  void Append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
+
+  template <typename Number>
+  void Cell(const std::optional<Number>& number) {
+    if (number) {
+      const fmt::format_int digits(*number);
+      text_.append(digits.data(), digits.data() + digits.size());
+    }
+    text_.push_back(',');
+  }
+
+  // Quoted as RFC 4180 has it where a name demands that.
+  void TextCell(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+      Append(text);
+    } else {
+      text_.push_back('"');
+      for (const char c : text) {
+        if (c == '"') text_.push_back('"');
+        text_.push_back(c);
+      }
+      text_.push_back('"');
+    }
+    text_.push_back(',');
+  }
+
+  std::string_view Device(const IoRecord& io) const {
+    return reader_.header().devices(static_cast<int>(io.device)).name();
+  }
+  std::string_view Process(const IoRecord& io) const {
+    return io.process ? reader_.ProcessName(*io.process) : std::string_view();
+  }
+
+  const TraceReader& reader_;
+  fmt::memory_buffer text_;
+};
+
+int RunDump(const DumpOptions& options, const Flags& flags) {
+  const bool from = flags.Given("--from");
+  const bool to = flags.Given("--to");
+  if (from && to && options.from_ns >= options.to_ns) {
+    return UsageError("--from must lie before --to");
+  }
+  LossLog losses;
+  const auto opened = TraceReader::Open(options.trace, &losses);
+  if (!opened.ok()) return Fail(opened.status());
+  TraceReader& reader = **opened;
+  std::optional<int64_t> first_ns;
+  if (reader.summary() && reader.summary()->has_first_ns()) first_ns = reader.summary()->first_ns();
+  // Without an index it is read from the start, to the same end.
+  int64_t begin_ns = 0;
+  if (from && first_ns && !__builtin_add_overflow(*first_ns, options.from_ns, &begin_ns)) {
+    (void)reader.SkipTo(begin_ns);
+  }
+
+  Rows rows(&reader);
+  options.csv ? rows.CsvHeader() : rows.TableHeader();
+  IoRecord io;
+  bool written = true;
+  while (written) {
+    const Result<bool> more = reader.Next(&io);
+    if (!more.ok()) {
+      (void)rows.Flush();
+      return Fail(more.status());
+    }
+    if (!*more) break;
+    const std::optional<int64_t> arrival_ns = io.arrival_ns();
+    if (!first_ns) first_ns = arrival_ns;
+    std::optional<int64_t> since_first_ns;
+    if (arrival_ns) since_first_ns = Difference(*arrival_ns, *first_ns);
+    if (from && since_first_ns.value_or(options.from_ns) < options.from_ns) continue;
+    if (to && since_first_ns.value_or(0) >= options.to_ns) continue;
+    options.csv ? rows.Csv(io) : rows.Table(io, since_first_ns);
+    written = rows.FlushIfLarge();
+  }
+  if (!written || !rows.Flush()) return Fail(ErrnoStatus(errno, "standard output"));
+  losses.Warn(std::string(reader.name()));
+  return reader.lost_events() > 0 ? kExitDegraded : kExitOk;
+}
+
+}  // namespace
+
+Command DumpCommand() {
+  return {
+      .name = "dump",
+      .summary = "Print every I/O of a trace, as a table or as CSV",
+      .examples =
+          "blktape dump monday.tape | less\n"
+          "blktape dump monday.tape --csv > monday.csv\n"
+          "blktape dump monday.tape --from 1h --to 1h5m",
+      .declare = [](Flags* flags) -> std::function<int()> {
+        const auto options = std::make_shared<DumpOptions>();
+        flags->Positional("TRACE", &options->trace,
+                          "A .tape or .tape.partial file; - is standard input");
+        flags->Switch("--csv", &options->csv,
+                      "One row per I/O under a header line: times in ns on the trace's "
+                      "monotonic clock, lba in 512-byte sectors, flags joined by +; "
+                      "what is not known is empty");
+        flags->Duration("--from", &options->from_ns,
+                        "Only I/Os that arrived so long after the first or later");
+        flags->Duration("--to", &options->to_ns, "Only I/Os that arrived before that");
+        return [options, flags] { return RunDump(*options, *flags); };
+      },
+  };
+}
+
+}  // namespace blktape

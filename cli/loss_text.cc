@@ -1,0 +1,57 @@
+#include "cli/loss_text.h"
+
+#include <cstdio>
+
+#include "base/quantity.h"
+
+namespace blktape {
+namespace {
+
+constexpr size_t kMaxRanges = 10;
+
+std::string Events(uint64_t count) {
+  return FormatCount(count) + (count == 1 ? " event" : " events");
+}
+
+}  // namespace
+
+std::string LossAmount(const LossTally::Total& total) {
+  if (total.unknowable == 0) return Events(total.count);
+  if (total.count == 0) return "an unknown number of events";
+  return "at least " + Events(total.count);
+}
+
+void LossLog::OnLoss(const proto::Loss& loss) {
+  tally_.Add(loss);
+  if (!loss.has_from_bytes()) return;
+  if (ranges_.size() < kMaxRanges) {
+    ranges_.push_back(loss);
+  } else {
+    ++ranges_left_out_;
+  }
+}
+
+std::vector<std::string> LossLog::Lines() const {
+  std::vector<std::string> lines;
+  for (const auto& [reason, total] : tally_.by_reason()) {
+    lines.push_back(std::string(LossReasonName(reason)) + ": " + LossAmount(total));
+    for (const proto::Loss& loss : ranges_) {
+      if (loss.reason() != reason) continue;
+      std::string line = "  bytes " + FormatCount(loss.from_bytes());
+      if (loss.to_bytes() != loss.from_bytes()) line += " to " + FormatCount(loss.to_bytes());
+      lines.push_back(line + ": " + loss.detail());
+    }
+  }
+  if (ranges_left_out_ != 0) {
+    lines.push_back("  and " + FormatCount(ranges_left_out_) + " more damaged places");
+  }
+  return lines;
+}
+
+void LossLog::Warn(const std::string& name) const {
+  for (const std::string& line : Lines()) {
+    std::fprintf(stderr, "warning: %s: %s\n", name.c_str(), line.c_str());
+  }
+}
+
+}  // namespace blktape

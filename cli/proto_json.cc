@@ -1,0 +1,83 @@
+#include "cli/proto_json.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace blktape {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using nlohmann::ordered_json;
+
+// One value of `field`; `index` where it is repeated, else -1.
+ordered_json Value(const Message& message, const FieldDescriptor* field, int index) {
+  const google::protobuf::Reflection& get = *message.GetReflection();
+  const bool one = index < 0;
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return one ? get.GetInt32(message, field) : get.GetRepeatedInt32(message, field, index);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return one ? get.GetInt64(message, field) : get.GetRepeatedInt64(message, field, index);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return one ? get.GetUInt32(message, field) : get.GetRepeatedUInt32(message, field, index);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return one ? get.GetUInt64(message, field) : get.GetRepeatedUInt64(message, field, index);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return one ? get.GetDouble(message, field) : get.GetRepeatedDouble(message, field, index);
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return one ? get.GetFloat(message, field) : get.GetRepeatedFloat(message, field, index);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return one ? get.GetBool(message, field) : get.GetRepeatedBool(message, field, index);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return (one ? get.GetEnum(message, field) : get.GetRepeatedEnum(message, field, index))
+          ->name();
+    case FieldDescriptor::CPPTYPE_STRING:
+      return one ? get.GetString(message, field) : get.GetRepeatedString(message, field, index);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return ProtoJson(one ? get.GetMessage(message, field)
+                           : get.GetRepeatedMessage(message, field, index));
+  }
+  return nullptr;
+}
+
+ordered_json Map(const Message& message, const FieldDescriptor* field) {
+  const FieldDescriptor* const key_field = field->message_type()->map_key();
+  const FieldDescriptor* const value_field = field->message_type()->map_value();
+  std::map<std::string, ordered_json> sorted;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+    const Message& entry = message.GetReflection()->GetRepeatedMessage(message, field, i);
+    const ordered_json key = Value(entry, key_field, -1);
+    sorted[key.is_string() ? key.get<std::string>() : key.dump()] = Value(entry, value_field, -1);
+  }
+  ordered_json json = ordered_json::object();
+  for (auto& [key, value] : sorted) json[key] = std::move(value);
+  return json;
+}
+
+}  // namespace
+
+ordered_json ProtoJson(const Message& message) {
+  ordered_json json = ordered_json::object();
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    ordered_json& to = json[field->name()];
+    if (field->is_map()) {
+      to = Map(message, field);
+    } else if (field->is_repeated()) {
+      to = ordered_json::array();
+      for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+        to.push_back(Value(message, field, i));
+      }
+    } else {
+      to = Value(message, field, -1);
+    }
+  }
+  return json;
+}
+
+}  // namespace blktape

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <nlohmann/json.hpp>
+
+namespace blktape {
+
+// The fields of `message` that are set, by their names in trace.proto, in the order of their
+// numbers. Numbers stay numbers (protobuf's own JSON makes strings of 64-bit ones).
+nlohmann::ordered_json ProtoJson(const google::protobuf::Message& message);
+
+}  // namespace blktape
