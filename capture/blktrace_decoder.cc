@@ -247,12 +247,16 @@ size_t BlktraceDecoder::DecodeSome(std::span<const std::byte> bytes, bool at_end
     const size_t record_bytes = header_bytes + header.payload_bytes;
     const bool plausible = what <= kWhatLast && header.cpu < kBlktraceStreamsPerFile &&
                            header.time_ns >= 0 && header.time_ns < kTimeMaxNs;
-    if (plausible && rest.size() < record_bytes) {
+    // A payload that begins as a record does is the next record: the length is damaged.
+    const bool length_wrong = header.payload_bytes >= sizeof(uint32_t) &&
+                              rest.size() >= header_bytes + sizeof(uint32_t) &&
+                              MagicAt(rest.subspan(header_bytes));
+    if (plausible && rest.size() < record_bytes && !length_wrong) {
       // Wait for the rest; at the end there is none, but what looks like a record may be damage
       // with records behind it.
       if (!at_end || !MagicWithin(rest.subspan(sizeof(uint32_t)))) return at;
     }
-    const bool whole = rest.size() >= record_bytes;
+    const bool whole = rest.size() >= record_bytes && !length_wrong;
     const bool last = whole && rest.size() < record_bytes + sizeof(uint32_t);
     const bool followed = whole && !last && MagicAt(rest.subspan(record_bytes));
     // After damage a magic may be there by chance: believe it if the next record follows it.
