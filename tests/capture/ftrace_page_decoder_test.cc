@@ -116,7 +116,7 @@ TEST_P(FtraceFixtureTest, PagesDecodeToWhatTheKernelPrints) {
   EXPECT_GT(expected.size(), 500u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, FtraceFixtureTest, ::testing::Values("ftrace-6.18"),
+INSTANTIATE_TEST_SUITE_P(Kernels, FtraceFixtureTest, ::testing::Values("ftrace-6.1", "ftrace-6.18"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
