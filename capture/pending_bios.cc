@@ -11,6 +11,10 @@ constexpr uint32_t kNone = PendingBios::Pool::kNone;
 // of which the front has not been issued: looking through more of them is not worth the time.
 constexpr int kLookAtMost = 4096;
 
+// A bio that is queued this much later than another of the same place shows that the other is gone:
+// it failed before it was a request.
+constexpr int64_t kStaleNs = 1'000'000'000;
+
 }  // namespace
 
 void PendingBios::Insert(uint32_t device, Op op, const PendingBio& bio) {
@@ -24,6 +28,8 @@ uint32_t PendingBios::FindAt(uint32_t device, Op op, uint64_t sector, uint64_t e
     const PendingBio& x = pool_.at(a);
     const PendingBio& y = pool_.at(b);
     if (x.loss_count != y.loss_count) return x.loss_count > y.loss_count;
+    if (x.queue_ns - y.queue_ns > kStaleNs) return true;
+    if (y.queue_ns - x.queue_ns > kStaleNs) return false;
     return x.end == end && y.end != end;
   };
   uint32_t best = kNone;
@@ -81,7 +87,7 @@ uint64_t PendingBios::Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
       pool_.Erase(index);
       for (uint32_t i = pool_.First({bio.begin, device, op}); i != kNone; i = pool_.Next(i)) {
         PendingBio& other = pool_.at(i);
-        other.asked_again |= other.end == bio.end && other.pid == bio.pid;
+        other.asked_again |= other.end == bio.end;
       }
     } else {
       arrivals_->Share(bio.ticket);

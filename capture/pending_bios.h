@@ -19,9 +19,8 @@ struct PendingBio {
   uint32_t pid = 0;
   uint32_t loss_count = 0;  // losses noted before it was queued
   bool own = false;
-  // The same process queued the same sectors once more, and one of the two was issued: a bio that
-  // may not wait fails before it is a request, without a trace in some sources, and is queued
-  // again.
+  // The same sectors were queued once more, and one of the two was issued. A bio that may not wait
+  // fails before it is a request, without a trace in some sources, and is queued again.
   bool asked_again = false;
   ProcessComm comm{};
 };
@@ -38,8 +37,8 @@ class PendingBios {
 
   // Takes what covers sectors [begin, end), in order of address, into `taken`, cutting bios at the
   // edges; each of `taken` owns one use of its ticket. Gaps that no bio covers are left out. Among
-  // several bios of one place the first queued is taken, those queued after the latest loss first.
-  // Returns the sectors covered.
+  // several bios of one place the first queued is taken, but not before one queued after the latest
+  // loss, or much later, which shows that the first is gone. Returns the sectors covered.
   uint64_t Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
                 std::vector<PendingBio>* taken);
 

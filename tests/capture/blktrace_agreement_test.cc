@@ -246,6 +246,15 @@ TEST(BlktraceAgreement, DesktopSessionHasTheStatisticsOfTheIndependentScript) {
   EXPECT_EQ(without_queue, 0u);
   EXPECT_EQ(without_completion, 1u);  // the last issue of the recording
 
+  // A bio that failed unseen is not taken for the one queued again 35 s later.
+  for (const IoRecord& io : trace.records) {
+    if (io.op != Op::kRead) continue;
+    EXPECT_LT(*io.issue_ns - *io.queue_ns, 1'000'000'000);
+  }
+  EXPECT_TRUE(std::is_sorted(
+      trace.records.begin(), trace.records.end(),
+      [](const IoRecord& a, const IoRecord& b) { return a.arrival_ns() < b.arrival_ns(); }));
+
   // As queued: 674,008 data bios, 437,731 of them of 4096 bytes.
   uint64_t data_bios = 0;
   uint64_t of_4096 = 0;

@@ -257,6 +257,17 @@ TEST_F(IoAssemblerTest, QueueWithoutIssueIsCounted) {
   EXPECT_EQ(Lost(proto::IN_FLIGHT_AT_END), 1u);
 }
 
+TEST_F(IoAssemblerTest, BioThatFailedUnseenDoesNotGiveItsQueueTimeToALaterOne) {
+  Queue(10, 8, kBlock, Op::kRead, kFlagReadahead);  // fails: it may not wait
+  Queue(35 * kSecond, 8, kBlock, Op::kRead, 0, 101);
+  Issue(35 * kSecond + 10, 8, kBlock, Op::kRead);
+  Complete(35 * kSecond + 20, 8, kBlock, Op::kRead);
+  ASSERT_THAT(Assembled(), SizeIs(1));
+  EXPECT_THAT(records_[0].queue_ns, Optional(35 * kSecond));
+  EXPECT_THAT(records_[0].pid, Optional(101u));
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
 TEST_F(IoAssemblerTest, BioThatFailsBeforeItIsARequestIsNoLoss) {
   Issue(5, 800);
   Queue(10, 8, kBlock, Op::kRead);
