@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/quantity.h"
 #include "base/units.h"
 #include "format/sysfs_device.h"
@@ -240,14 +241,30 @@ class OpenTarget : public Target {
                               signature.value_or("nothing that libblkid recognises")));
   }
 
+  // A worker of the kernel lets go of what a ring of io_uring had registered a moment after its
+  // process has ended, so that the replay before this one can still seem to hold the device.
+  void OpenPatiently(int flags) {
+    Clock* const clock = Clock::Monotonic();
+    const int64_t deadline_ns = clock->NowNs() + 2 * kNanosPerSecond;
+    while (true) {
+      fd_.reset(open(path_.c_str(), flags));
+      const int err = errno;
+      if (fd_ || err != EBUSY || clock->NowNs() >= deadline_ns) {
+        errno = err;
+        return;
+      }
+      clock->SleepUntilNs(clock->NowNs() + 20 * kNanosPerMilli);
+    }
+  }
+
   Status OpenDescriptor() {
     int flags = O_CLOEXEC | (options_.write ? O_RDWR : O_RDONLY);
     // While it is open nobody else can claim the device: no mount, no second replay.
     if (options_.write && is_block_device()) flags |= O_EXCL;
     bool direct = options_.direct;
-    if (direct) fd_.reset(open(path_.c_str(), flags | O_DIRECT));
+    if (direct) OpenPatiently(flags | O_DIRECT);
     if (direct && !fd_ && errno == EINVAL) direct = false;
-    if (!direct) fd_.reset(open(path_.c_str(), flags));
+    if (!direct) OpenPatiently(flags);
     if (!fd_) {
       if (errno != EBUSY) return ErrnoStatus(errno, path_);
       return Status(StatusCode::kFailedPrecondition,
