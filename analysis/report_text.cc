@@ -93,8 +93,8 @@ std::string SizeBars(std::string_view title, const SizeHistogram& reads,
   for (const auto& [bytes, n] : rows) {
     // A row that is not empty shows at least one mark.
     const size_t marks = n == 0 ? 0 : std::max<size_t>(1, n * kBarColumns / most);
-    text += fmt::format("  {:<8}{:>13}  {:>5.1f} %  {}\n", FormatBytes(bytes), FormatCount(n),
-                        Percent(n, count), std::string(marks, '#'));
+    text += fmt::format("  {:<8}{:>13}  {:>5.1f} %{}{}\n", FormatBytes(bytes), FormatCount(n),
+                        Percent(n, count), n == 0 ? "" : "  ", std::string(marks, '#'));
   }
   const uint64_t small = reads.CountOf(4096) + writes.CountOf(4096);
   text += fmt::format("  exactly 4 KiB: {:.1f} % ({} of {})\n", Percent(small, count),
@@ -108,7 +108,7 @@ std::string AddressText(const Profile& profile) {
       Percent(profile.sequential_device, profile.data_requests),
       FormatCount(profile.data_requests));
   text +=
-      fmt::format("Footprint      {}{} ({} read, {} written), up to {}\n",
+      fmt::format("Footprint      {}{} ({} read, {} written), all below {}\n",
                   profile.footprint.exact ? "" : "about ", FormatBytes(profile.footprint.bytes),
                   FormatBytes(profile.footprint.read_bytes),
                   FormatBytes(profile.footprint.write_bytes), FormatBytes(profile.max_end_bytes));
@@ -216,13 +216,13 @@ std::string Cell(const LatencyHistogram& histogram, std::optional<int64_t> ns) {
 }  // namespace
 
 std::string LatencyHeading(std::string_view title) {
-  return fmt::format("{:<15}{:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", title, "mean", "p50", "p95",
+  return fmt::format("{:<13}{:>9}{:>10}{:>11}{:>11}{:>12}{:>10}\n", title, "mean", "p50", "p95",
                      "p99", "p99.9", "max");
 }
 
 std::string LatencyRow(std::string_view label, const LatencyHistogram& histogram) {
   const std::optional<double> mean = histogram.mean_ns();
-  return fmt::format("{:<15}{:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", label,
+  return fmt::format("{:<13}{:>9}{:>10}{:>11}{:>11}{:>12}{:>10}\n", label,
                      mean ? FormatDurationNs(static_cast<int64_t>(*mean + 0.5)) : "n/a",
                      Cell(histogram, histogram.MeaningfulPercentileNs(kP50)),
                      Cell(histogram, histogram.MeaningfulPercentileNs(kP95)),

@@ -141,7 +141,14 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   const Result<ScoreReport> report =
       RunScoreSession(session, RunReplay, Clock::Monotonic(), stop, events);
   line.Clear();
-  if (!report.ok()) return Fail(report.status());
+  if (!report.ok()) {
+    if (!std::filesystem::exists(session.folder + "/cycle-1-timed.tape")) {
+      // Nothing of the target is in it: the next attempt may have the name again.
+      std::error_code ignored;
+      std::filesystem::remove_all(session.folder, ignored);
+    }
+    return Fail(report.status());
+  }
 
   const std::string text = ScoreText(*report);
   const std::string json =
