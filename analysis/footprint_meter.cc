@@ -13,6 +13,12 @@ uint64_t Bits(uint64_t first, uint64_t last) {
   return upto & ~((uint64_t{1} << first) - 1);
 }
 
+// Chunks are below 2^46, blocks below 2^52: devices beyond 2^12 would share keys, and no trace has
+// so many.
+uint64_t KeyOf(uint32_t device, uint64_t chunk) {
+  return (uint64_t{device} << 46 | chunk) & ~(uint64_t{1} << 63);
+}
+
 }  // namespace
 
 FootprintMeter::Chunk* FootprintMeter::Find(uint64_t key) {
@@ -73,9 +79,7 @@ void FootprintMeter::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes,
     const uint64_t last_bit =
         std::min(last - chunk * kBlocksPerChunk, kBlocksPerChunk - uint64_t{1});
     const uint64_t bits = Bits(first_bit, last_bit);
-    // Chunks are below 2^46, blocks below 2^52: devices beyond 2^12 would share keys, and no trace
-    // has so many.
-    const uint64_t key = (uint64_t{device} << 46 | chunk) & ~(uint64_t{1} << 63);
+    const uint64_t key = KeyOf(device, chunk);
     if (estimate_ == nullptr) {
       if (Chunk* found = Find(key); found != nullptr) {
         (write ? found->written : found->read) |= bits;
@@ -86,6 +90,12 @@ void FootprintMeter::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes,
     if (estimate_ != nullptr) AddToEstimate(key, write ? 0 : bits, write ? bits : 0);
     block = (chunk + 1) * kBlocksPerChunk;
   }
+}
+
+void FootprintMeter::Prefetch(uint32_t device, uint64_t offset_bytes) const {
+  if (table_.empty()) return;
+  const uint64_t key = KeyOf(device, offset_bytes / kBlockBytes / kBlocksPerChunk);
+  __builtin_prefetch(&table_[Mix64(key) & (table_.size() - 1)], /*rw=*/1);
 }
 
 FootprintMeter::Sizes FootprintMeter::Measure() const {

@@ -32,6 +32,8 @@ class FootprintMeter {
 
   explicit FootprintMeter(size_t max_chunks = kChunks) : max_chunks_(max_chunks) {}
   void Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes, bool write);
+  // Tells that Add() will be called for this place soon: the table is larger than a cache.
+  void Prefetch(uint32_t device, uint64_t offset_bytes) const;
   Sizes Measure() const;
 
  private:

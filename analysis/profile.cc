@@ -270,6 +270,7 @@ void ProfileBuilder::Add(const IoRecord& io) {
                             .device = io.device,
                             .data = data && io.lba.has_value(),
                             .write = io.op == Op::kWrite};
+  if (issued.data) in.footprint.Prefetch(issued.device, issued.offset_bytes);
   in.in_issue_order.Push(start_ns.value_or(in.watermark_ns), issued);
   in.in_issue_order.Release(
       in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });

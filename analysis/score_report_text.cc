@@ -140,19 +140,19 @@ std::string SensitivityLine(const ScoreReport& report) {
 std::string DerivedText(const ScoreReport& report) {
   const DerivedFigures& derived = report.derived;
   const auto figure = [](const std::optional<double>& value, std::string_view unit) {
-    return value ? fmt::format("{:.4g} {}", *value, unit) : std::string("n/a");
+    return value ? fmt::format("{:.4g}{}", *value, unit) : std::string("n/a");
   };
   std::string text = "\nDerived figures, none of them in the score\n";
   text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time, timed)",
-                      figure(derived.data_rate_mb_s(), "MB/s"));
+                      figure(derived.data_rate_mb_s(), " MB/s"));
   text += fmt::format("  {:<44}{:>20}\n", "access time (mean service, timed)",
-                      figure(derived.access_time_us(), "us"));
+                      figure(derived.access_time_us(), " us"));
   text += fmt::format("  {:<44}{:>20}\n", "PCMark 10's form, sqrt(MB/s / ms)",
                       figure(derived.pcmark_form(), ""));
-  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_iops(), "IOPS"));
-  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_mb_s(), "MB/s"));
+  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_iops(), " IOPS"));
+  text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_mb_s(), " MB/s"));
   text += fmt::format("  {:<44}{:>20}\n", "average transfer",
-                      figure(derived.mean_transfer_bytes(), "B"));
+                      figure(derived.mean_transfer_bytes(), " B"));
   text += "\n" + LatencyHeading("Timed runs");
   if (derived.read_response().count() > 0) {
     text += LatencyRow("  read R", derived.read_response());
