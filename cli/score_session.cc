@@ -126,7 +126,8 @@ class Session {
     ReplayOptions replay = Common(timed);
     replay.mappings.push_back({.device = "", .target_path = options_.target_path});
     replay.engine = options_.engine;
-    replay.overwrite = options_.overwrite;
+    // After the first run what lies on the target is that run's own.
+    replay.overwrite = options_.overwrite || !report_.runs.empty();
     replay.cycle = static_cast<uint32_t>(cycle);
     const std::string number = std::to_string(cycle);
     const std::string name = "cycle-" + number + (timed ? "-timed" : "-max");
