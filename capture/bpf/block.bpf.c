@@ -277,7 +277,8 @@ int BPF_PROG(on_issue, struct request *rq) {
     }
     slot->sector = 0;
     slot->bytes = 0;
-    if (!asked) flags |= kFlagDerived;
+    // What was asked is a sync bio; the request itself says PREFLUSH of every flush.
+    flags = asked ? kFlagSync : kFlagDerived;
   } else {
     struct bio *bio = rq->bio;
     slot->sector = rq->__sector;

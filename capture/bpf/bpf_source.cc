@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
 #include <linux/types.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -161,7 +162,7 @@ QueueShape ShapeOf(uint32_t dev) {
   return shape;
 }
 
-class BpfSource : public CaptureSource {
+class BpfSource : public LiveSource {
  public:
   BpfSource(std::vector<CaptureDevice> devices, const BpfSourceOptions& options)
       : devices_(std::move(devices)), options_(options) {}
@@ -173,6 +174,13 @@ class BpfSource : public CaptureSource {
   Status Start() override;
   Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
   Status Stop(CaptureSink* sink) override;
+
+  uint64_t buffer_bytes_per_cpu() const override { return ring_bytes_; }
+  Result<uint64_t> KernelLost() override { return told_.ring_full + told_.bio_table_full; }
+  // The rings of a running program cannot be replaced.
+  Result<bool> Grow(uint64_t) override { return false; }
+  // Reading the table of rare sizes is a bpf() call.
+  std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
  private:
   struct Finished {
@@ -204,6 +212,7 @@ class BpfSource : public CaptureSource {
   std::vector<RingContext> contexts_;
   uint32_t cpus_ = 0;
   uint32_t slot_count_ = 0;
+  uint64_t ring_bytes_ = 0;
   bool any_bio_based_ = false;
   MappedArray<blktape_counters> counters_;
   MappedArray<SizeCounts> sizes_;
@@ -269,6 +278,7 @@ Status BpfSource::Load() {
 Status BpfSource::MakeRings() {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t bytes = std::bit_ceil(std::max<uint64_t>(options_.ring_bytes_per_cpu, page));
+  ring_bytes_ = bytes;
   if (bytes > (1u << 30)) {
     return Status(StatusCode::kInvalidArgument, "bpf: a ring is at most 1 GiB");
   }
@@ -529,8 +539,8 @@ Status BpfSource::Stop(CaptureSink* sink) {
 
 }  // namespace
 
-std::unique_ptr<CaptureSource> MakeBpfSource(std::vector<CaptureDevice> devices,
-                                             const BpfSourceOptions& options) {
+std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
+                                          const BpfSourceOptions& options) {
   return std::make_unique<BpfSource>(std::move(devices), options);
 }
 

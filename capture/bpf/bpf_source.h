@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "capture/capture_source.h"
+#include "capture/live_source.h"
 
 namespace blktape {
 
@@ -19,7 +20,7 @@ struct BpfSourceOptions {
 // for Start() alone. Delivers OnFinished in order of completion per CPU; a stream is a CPU. Start()
 // fails with kUnavailable where the kernel lacks BTF or refuses the programs, kPermissionDenied
 // without the rights.
-std::unique_ptr<CaptureSource> MakeBpfSource(std::vector<CaptureDevice> devices,
+std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
                                              const BpfSourceOptions& options = {});
 
 }  // namespace blktape

@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "capture/block_event.h"
 #include "capture/capture_source.h"
+#include "capture/live_source.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "tests/support/loop_device.h"
@@ -99,7 +100,7 @@ class BpfSourceTest : public ::testing::Test {
   std::unique_ptr<LoopDevice> loop_;
   UniqueFd fd_;
   char* buffer_ = nullptr;
-  std::unique_ptr<CaptureSource> source_;
+  std::unique_ptr<LiveSource> source_;
   Harvest harvest_;
 };
 
