@@ -43,6 +43,9 @@ class IoUringEngine : public KernelEngine {
   ~IoUringEngine() override {
     if (!open_) return;
     DrainForClose();
+    // The kernel takes a closed ring apart later, in a worker; until then the targets would stay
+    // open and claimed.
+    if (files_registered_) (void)io_uring_unregister_files(&ring_);
     io_uring_queue_exit(&ring_);
   }
 

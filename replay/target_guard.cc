@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,7 @@ struct Mount {
   std::optional<DeviceNumber> number;
   std::string point;
   std::string source;
+  std::string where;  // "" in our namespace, else " in the mount namespace of process 12 (bash)"
 };
 
 // mountinfo and swaps write blank, tab, newline and backslash as three octal digits.
@@ -52,14 +54,14 @@ std::vector<std::string> Words(const std::string& line) {
 }
 
 // proc(5): "36 35 98:0 /root /mount/point rw,noatime master:1 - ext3 /dev/root rw".
-std::vector<Mount> ParseMounts(const std::string& mountinfo) {
+std::vector<Mount> ParseMounts(const std::string& mountinfo, const std::string& where) {
   std::vector<Mount> mounts;
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
     const std::vector<std::string> words = Words(line);
     const auto dash = std::find(words.begin(), words.end(), "-");
     if (words.size() < 5 || words.end() - dash < 3) continue;
-    mounts.push_back({ParseDeviceNumber(words[2]), Unescape(words[4]), Unescape(dash[2])});
+    mounts.push_back({ParseDeviceNumber(words[2]), Unescape(words[4]), Unescape(dash[2]), where});
   }
   return mounts;
 }
@@ -91,11 +93,8 @@ class Guard {
       return Refuse(path_ + ": cannot tell whether it is mounted: " + own.status().message(),
                     "\n  try:  mount -t proc proc /proc");
     }
-    mounts_ = ParseMounts(*own);
-    // What the machine mounted outside of our namespace, where we may know.
-    if (const Result<std::string> first = system_.Read("/proc/1/mountinfo"); first.ok()) {
-      for (Mount& mount : ParseMounts(*first)) mounts_.push_back(std::move(mount));
-    }
+    mounts_ = ParseMounts(*own, "");
+    AddMountsElsewhere(*own);
     // Absent in a kernel without swap.
     if (const Result<std::string> swaps = system_.Read("/proc/swaps"); swaps.ok()) {
       swaps_ = ParseSwaps(*swaps);
@@ -159,6 +158,20 @@ class Guard {
   }
 
  private:
+  // Containers and sandboxes have mounts of their own, and keep copies of ours after we unmount.
+  void AddMountsElsewhere(const std::string& own) {
+    std::set<std::string> seen = {own};
+    for (const std::string& pid : system_.List("/proc")) {
+      if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+      const Result<std::string> table = system_.Read("/proc/" + pid + "/mountinfo");
+      if (!table.ok() || !seen.insert(*table).second) continue;
+      const Result<std::string> name = system_.Read("/proc/" + pid + "/comm");
+      const std::string where = " in the mount namespace of process " + pid +
+                                (name.ok() ? " (" + *name + ")" : std::string());
+      for (Mount& mount : ParseMounts(*table, where)) mounts_.push_back(std::move(mount));
+    }
+  }
+
   struct Loop {
     std::string name;
     FileIdentity backing;
@@ -237,7 +250,7 @@ class Guard {
       // btrfs and its like have a number of no device: their source names one of the disks.
       const bool by_source = mount.source.starts_with("/dev/") && IsNode(mount.source, node);
       if (!by_number && !by_source) continue;
-      return Refuse(Subject(node) + " mounted on " + mount.point +
+      return Refuse(Subject(node) + " mounted on " + mount.point + mount.where +
                     "; replaying writes would destroy it");
     }
     // A btrfs of several disks names but one of them in mountinfo; it shows in sysfs while mounted.

@@ -15,8 +15,8 @@ namespace blktape {
 // Neither may be one of `keep_paths` (the trace, the result), nor lie under them as a loop device
 // does. Also refuses where /proc or /sys do not tell: what cannot be known to be free is not free.
 //
-// Messages name `path`, the reason, and in a "try:" line the way out. What only the kernel knows (a
-// mount in another namespace, a claim by ZFS) is left to O_EXCL.
+// Mounts count in whatever mount namespace they are. Messages name `path`, the reason, and in a
+// "try:" line the way out. What only the kernel knows (a claim by ZFS) is left to O_EXCL.
 Status CheckNotInUse(const SystemView& system, const std::string& path,
                      const FileIdentity& identity, const std::vector<std::string>& keep_paths);
 

@@ -134,9 +134,11 @@ TEST_F(TargetGuardTest, ABlankInAMountPointIsShownAsABlank) {
   ExpectRefused("/dev/sdb", "mounted on /media/My Disk;");
 }
 
-TEST_F(TargetGuardTest, AMountThatOnlyTheFirstProcessSeesCounts) {
-  system_.Put("/proc/1/mountinfo", "36 35 8:16 / /data rw - ext4 /dev/sdb rw\n");
-  ExpectRefused("/dev/sdb", "mounted on /data");
+TEST_F(TargetGuardTest, AMountInAnotherNamespaceCounts) {
+  system_.Put("/proc/4711/mountinfo", "36 35 8:16 / /data rw - ext4 /dev/sdb rw\n");
+  system_.Put("/proc/4711/comm", "dockerd");
+  ExpectRefused("/dev/sdb",
+                "/dev/sdb is mounted on /data in the mount namespace of process 4711 (dockerd);");
 }
 
 TEST_F(TargetGuardTest, ABtrfsHasANumberOfItsOwnAndIsFoundByItsSource) {

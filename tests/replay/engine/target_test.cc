@@ -150,6 +150,14 @@ class LoopTargetTest : public FileTargetTest {
     std::filesystem::create_directory(point);
     return point;
   }
+  // A sandbox that was made while the device was mounted (Bazel makes them all the time) keeps a
+  // copy of the mount until it ends.
+  void WaitUntilFree() {
+    for (int i = 0; i < 600; ++i) {
+      if (UniqueFd(open(loop_->path().c_str(), O_RDONLY | O_EXCL | O_CLOEXEC))) return;
+      usleep(100'000);
+    }
+  }
   // A classic partition table of two: 1 to 31 MiB and 32 to 64 MiB.
   void Partition() {
     char sector[512] = {};
@@ -209,6 +217,7 @@ TEST_F(LoopTargetTest, AMountedDeviceIsRefusedWhateverIsOverwritten) {
   ExpectRefused(loop_->path(), {.overwrite = true}, "is mounted on " + point);
   EXPECT_TRUE(Target::Open(loop_->path(), {.write = false}).ok());
   ASSERT_EQ(umount(point.c_str()), 0);
+  WaitUntilFree();
   ExpectRefused(loop_->path(), {}, "an ext4 file system");
   EXPECT_TRUE(Target::Open(loop_->path(), {.overwrite = true}).ok());
 }

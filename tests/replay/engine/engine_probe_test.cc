@@ -1,0 +1,120 @@
+#include "replay/engine_probe.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "replay/engine_factory.h"
+#include "replay/nowait.h"
+#include "tests/replay/engine/test_devices.h"
+
+namespace blktape {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+TEST(ChooseByFiguresTest, WhereTheKernelPuntsLibaioIsTaken) {
+  // Measured on zram: fio's figures.
+  const EngineChoice choice = ChooseByFigures({.latency_ns = 45'000, .reads_per_second = 346'000},
+                                              {.latency_ns = 600, .reads_per_second = 400'000});
+  EXPECT_EQ(choice.engine, "libaio");
+  EXPECT_EQ(
+      choice.reason,
+      "4 KiB reads take 600 ns at queue depth 1 (45.0 us by io_uring), 400,000 a second at 32 "
+      "(346,000)");
+}
+
+TEST(ChooseByFiguresTest, ATieGoesToIoUring) {
+  EXPECT_EQ(ChooseByFigures({10'200, 100'000}, {10'000, 100'000}).engine, "io_uring");
+  EXPECT_EQ(ChooseByFigures({10'600, 100'000}, {10'000, 100'000}).engine, "libaio");
+}
+
+TEST(ChooseByFiguresTest, LatencyAndRateAreWeighedAgainstEachOther) {
+  EXPECT_EQ(ChooseByFigures({12'000, 200'000}, {10'000, 100'000}).engine, "io_uring");
+  EXPECT_EQ(ChooseByFigures({30'000, 200'000}, {10'000, 100'000}).engine, "libaio");
+}
+
+TEST(ChooseByFiguresTest, AnEngineThatReadNothingIsNotTaken) {
+  EXPECT_EQ(ChooseByFigures({10'000, 0}, {10'000, 1000}).engine, "libaio");
+}
+
+TEST(ChooseEngineTest, ATargetInThePageCacheGetsIoUringUnprobed) {
+  ScratchFolder folder;
+  if (folder.path().rfind("/dev/shm", 0) != 0) GTEST_SKIP() << "SKIPPED: no tmpfs";
+  const std::string path = folder.path() + "/target";
+  MakeSparseFile(path, 1 << 20);
+  const auto target = Target::Open(path, {});
+  ASSERT_TRUE(target.ok());
+  const auto choice = ChooseEngine({target->get()});
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->engine, "io_uring");
+  EXPECT_THAT(choice->reason, HasSubstr("page cache"));
+}
+
+TEST(ChooseEngineTest, ALoopDeviceIsProbedWithoutBeingWritten) {
+  ScratchFolder folder;
+  const std::string path = folder.path() + "/backing";
+  MakeSparseFile(path, 64 << 20);
+  const auto loop = LoopDevice::Make(path, {});
+  if (loop == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
+  ASSERT_NE(loop, nullptr);
+  const std::string before = Checksum(path);
+  const auto target = Target::Open(loop->path(), {.write = false});
+  ASSERT_TRUE(target.ok());
+  EXPECT_TRUE(IssuesWithoutBlocking((*target)->fd()));
+  const auto choice = ChooseEngine({target->get()});
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  EXPECT_THAT(choice->engine, AnyOf("io_uring", "libaio"));
+  EXPECT_THAT(choice->reason, HasSubstr("at queue depth 1"));
+  EXPECT_EQ(Checksum(path), before);
+  RecordProperty("reason", choice->engine + ": " + choice->reason);
+}
+
+// zram takes bios itself and may block, so that io_uring punts every request.
+class ZramTest : public testing::Test {
+ protected:
+  static constexpr char kFolder[] = "/sys/block/zram0";
+  void SetUp() override {
+    const auto size = ReadAttribute(std::string(kFolder) + "/disksize");
+    node_ = UniqueFd(open("/dev/zram0", O_RDONLY | O_CLOEXEC));
+    // Another test may be about to use it: the lock is ours until the descriptor is closed.
+    if (!size.ok() || !node_ || flock(node_.get(), LOCK_EX | LOCK_NB) != 0 || *size != "0") {
+      GTEST_SKIP() << "SKIPPED: no free zram0";
+    }
+    ASSERT_TRUE(WriteAttribute(std::string(kFolder) + "/disksize", "67108864").ok());
+    ours_ = true;
+  }
+  void TearDown() override {
+    node_.reset();
+    if (!ours_) return;
+    EXPECT_TRUE(WriteAttribute(std::string(kFolder) + "/reset", "1").ok());
+  }
+  UniqueFd node_;
+  bool ours_ = false;
+};
+
+TEST_F(ZramTest, IoUringSaysThatItPuntsAndAutoTakesLibaio) {
+  {
+    const auto target = Target::Open("/dev/zram0", {.overwrite = true});
+    ASSERT_TRUE(target.ok()) << target.status().message();
+    EXPECT_EQ((*target)->logical_block_bytes(), 4096u);
+    EXPECT_FALSE(IssuesWithoutBlocking((*target)->fd()));
+    EngineOptions options;
+    options.targets = {target->get()};
+    const auto engine = OpenEngine("io_uring", options);
+    ASSERT_TRUE(engine.ok());
+    EXPECT_THAT((*engine)->mode(), HasSubstr("punted to kernel workers"));
+    const auto choice = ChooseEngine({target->get()});
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    EXPECT_EQ(choice->engine, "libaio") << choice->reason;
+    RecordProperty("reason", choice->engine + ": " + choice->reason);
+  }
+}
+
+}  // namespace
+}  // namespace blktape
