@@ -13,7 +13,7 @@ namespace blktape {
 // entry goes, and from then on only every second frame is noted.
 class FrameIndexBuilder {
  public:
-  static constexpr size_t kMaxEntries = 65'536;
+  static constexpr size_t kMaxEntries = 8'192;
 
   // Frames in the order they are written; one without records that have a time is not noted.
   void Add(uint64_t offset_bytes, std::optional<int64_t> first_ns, uint64_t first_record);

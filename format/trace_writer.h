@@ -25,7 +25,7 @@ struct TraceWriterOptions {
 // PATH. A writer destroyed before Finish leaves the .partial: readable, and marked as not cleanly
 // finished (format/recover.h makes a finished trace of it). While the writer lives it holds a lock
 // (flock) on the .partial. Memory: one frame, whatever the length of the trace, plus 8 bytes a
-// frame for the seek table and at most 2 MiB for the index. Not thread-safe.
+// frame for the seek table and at most 1 MiB for the index. Not thread-safe.
 class TraceWriter {
  public:
   // kAlreadyExists if `path` or `path`.partial exists; then nothing is touched. Files have mode

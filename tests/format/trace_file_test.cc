@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -44,8 +43,7 @@ class TraceFileTest : public testing::Test {
 
   // 5000 records with a flush every 50, as a recorder makes them that must lose nothing.
   std::vector<IoRecord> RecordShortFrames(TraceWriter* writer) {
-    std::mt19937_64 random(3);
-    std::vector<IoRecord> records = DesktopRecords(&random, 5000);
+    std::vector<IoRecord> records = DesktopRecords(3, 5000);
     for (size_t i = 0; i < records.size(); ++i) {
       records[i].process = writer->ProcessId("program" + std::to_string(i / 500));
       EXPECT_TRUE(writer->Write(records[i]).ok());
@@ -243,8 +241,7 @@ class FullSink : public ByteSink {
 };
 
 TEST_F(TraceFileTest, AFullDiskAtAnyByteIsReportedOnceAndForEverAndLeavesWhatWasWritten) {
-  std::mt19937_64 random(11);
-  const std::vector<IoRecord> records = DesktopRecords(&random, 60);
+  const std::vector<IoRecord> records = DesktopRecords(11, 60);
   TraceWriterOptions options;
   options.records_per_frame = 20;
   const size_t whole_bytes = TraceOf(records, 20).size();

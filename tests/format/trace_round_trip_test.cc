@@ -31,8 +31,7 @@ TEST(TraceRoundTripTest, AnyRecordComesBackAsItWas) {
 }
 
 TEST(TraceRoundTripTest, APipeThatDripsGivesTheSameRecords) {
-  std::mt19937_64 random(5);
-  const std::vector<IoRecord> records = DesktopRecords(&random, 500);
+  const std::vector<IoRecord> records = DesktopRecords(5, 500);
   const ReadBack back = ReadAll(std::make_unique<DripSource>(TraceOf(records, 100)));
   ASSERT_TRUE(back.status.ok()) << back.status.message();
   EXPECT_EQ(back.records, records);

@@ -69,29 +69,106 @@ IoRecord AnyRecord(std::mt19937_64* random, uint32_t devices) {
   return io;
 }
 
-std::vector<IoRecord> DesktopRecords(std::mt19937_64* random, size_t count) {
+IoRecord DesktopLoad::Next() {
+  const uint64_t dice = random_() % 100;
+  now_ns_ += static_cast<int64_t>(dice < 90 ? random_() % 200'000 : random_() % 30'000'000);
+  if (random_() % 3 == 0) sector_ = random_() % (1u << 28) * 8;
+  IoRecord io = Write4k(now_ns_, sector_);
+  if (dice < 40) io.op = Op::kRead;
+  if (dice >= 70) io.bytes = 4096 * (1 + random_() % 32);
+  if (dice == 50) io.flags = kFlagSync | kFlagFua;
+  io.issue_ns = now_ns_ + 1'000 + static_cast<int64_t>(random_() % 4'000);
+  io.complete_ns = *io.issue_ns + 20'000 + static_cast<int64_t>(random_() % 100'000);
+  io.error = 0;
+  io.pid = 1000 + static_cast<uint32_t>(random_() % 20);
+  io.process = *io.pid - 1000;
+  io.cpu = static_cast<uint32_t>(random_() % 8);
+  io.merged_bios = 0;
+  sector_ += io.bytes / kSectorBytes;
+  return io;
+}
+
+std::vector<IoRecord> DesktopRecords(uint64_t seed, size_t count) {
+  DesktopLoad load(seed);
   std::vector<IoRecord> records;
-  int64_t now_ns = 1'000'000'000;
-  uint64_t sector = 2048;
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t dice = (*random)() % 100;
-    now_ns += static_cast<int64_t>(dice < 90 ? (*random)() % 200'000 : (*random)() % 30'000'000);
-    if ((*random)() % 3 == 0) sector = (*random)() % (1u << 28) * 8;
-    IoRecord io = Write4k(now_ns, sector);
-    if (dice < 40) io.op = Op::kRead;
-    if (dice >= 70) io.bytes = 4096 * (1 + (*random)() % 32);
-    if (dice == 50) io.flags = kFlagSync | kFlagFua;
-    io.issue_ns = now_ns + 1'000 + static_cast<int64_t>((*random)() % 4'000);
-    io.complete_ns = *io.issue_ns + 20'000 + static_cast<int64_t>((*random)() % 100'000);
-    io.error = 0;
-    io.pid = 1000 + static_cast<uint32_t>((*random)() % 20);
-    io.process = *io.pid - 1000;
-    io.cpu = static_cast<uint32_t>((*random)() % 8);
-    io.merged_bios = 0;
-    sector += io.bytes / kSectorBytes;
-    records.push_back(io);
-  }
+  for (size_t i = 0; i < count; ++i) records.push_back(load.Next());
   return records;
+}
+
+Status WriteGolden(const std::string& path) {
+  proto::Header header;
+  header.set_tool_version("0.1.0");
+  header.set_source("generator");
+  header.set_host("golden");
+  proto::Device* const disk = header.add_devices();
+  disk->set_name("nvme0n1");
+  disk->set_major(259);
+  disk->set_size_bytes(500'107'862'016);
+  disk->set_rotational(false);
+  header.add_devices()->set_name("sda");
+  header.mutable_start()->set_monotonic_ns(1'000);
+  header.mutable_start()->set_wall_ns(1'700'000'000'000'000'000);
+  TraceWriterOptions options;
+  options.records_per_frame = 3;
+  ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(path, header, options));
+
+  IoRecord read;
+  read.lba = Lba(2048);
+  read.bytes = 16384;
+  read.flags = kFlagReadahead | kFlagMeta;
+  read.queue_ns = 1'500;
+  read.issue_ns = 2'500;
+  read.complete_ns = 90'000;
+  read.error = 0;
+  read.pid = 77;
+  read.process = writer->ProcessId("updatedb");
+  read.cpu = 3;
+  read.merged_bios = 3;
+  read.prio = 0x4001;
+  RETURN_IF_ERROR(writer->Write(read));
+
+  IoRecord next = read;  // sequential to the first, and failed
+  next.lba = Lba(2080);
+  next.bytes = 4096;
+  next.queue_ns = 3'000;
+  next.issue_ns = 3'100;
+  next.complete_ns = 80'000;
+  next.error = 5;
+  RETURN_IF_ERROR(writer->Write(next));
+
+  IoRecord flush;
+  flush.op = Op::kFlush;
+  flush.flags = kFlagDerived | kFlagPreflush;
+  flush.issue_ns = 4'000;
+  flush.complete_ns = 5'000'000'004'000;
+  RETURN_IF_ERROR(writer->Write(flush));
+
+  proto::Loss loss;
+  loss.set_reason(proto::RING_OVERRUN);
+  loss.set_count(12);
+  loss.set_cpu(1);
+  RETURN_IF_ERROR(writer->WriteLoss(loss));
+
+  IoRecord discard;
+  discard.device = 1;
+  discard.op = Op::kDiscard;
+  discard.lba = Lba(uint64_t{1} << 40);
+  discard.bytes = uint64_t{3} << 40;
+  discard.queue_ns = -5;  // before the clock's zero, and out of order
+  discard.process = writer->ProcessId("fstrim");
+  discard.ordinal = 1'000'000;
+  RETURN_IF_ERROR(writer->Write(discard));
+
+  IoRecord bare;  // nothing is known but that it was
+  bare.op = Op::kZoneAppend;
+  bare.flags = 1u << 31;
+  RETURN_IF_ERROR(writer->Write(bare));
+
+  writer->CountQueued(Op::kWrite, 4096, 9);
+  writer->CountQueued(Op::kFlush, 0, 2);
+  proto::Summary extra;
+  extra.mutable_end()->set_monotonic_ns(9'000);
+  return writer->Finish(extra);
 }
 
 std::string TraceOf(const std::vector<IoRecord>& records, uint32_t records_per_frame, int devices) {

@@ -1,0 +1,128 @@
+#include "format/column_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "format/byte_planes.h"
+#include "tests/format/trace_testing.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(BytePlanesTest, TheExampleOfTheSpecification) {
+  std::vector<IoRecord> records = {Write4k(1'000, 0), Write4k(1'500, 8)};
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  EXPECT_EQ(batch.count(), 2);
+  EXPECT_EQ(batch.base_ns(), 1'000);
+  EXPECT_EQ(batch.op().plane_mask(), 1);
+  EXPECT_EQ(batch.op().planes(), "\x01\x01");
+  EXPECT_EQ(batch.bytes().plane_mask(), 2);
+  EXPECT_EQ(batch.bytes().planes(), "\x10\x10");
+  EXPECT_TRUE(batch.has_lba());
+  EXPECT_EQ(batch.lba().plane_mask(), 0);
+  EXPECT_EQ(batch.lba().planes(), "");
+  EXPECT_EQ(batch.queue().plane_mask(), 3);
+  EXPECT_EQ(batch.queue().planes(), std::string("\x00\xE8\x00\x03", 4));
+  EXPECT_FALSE(batch.has_error());
+}
+
+TEST(BytePlanesTest, ZigZagAsProtobufDefinesIt) {
+  EXPECT_EQ(ZigZag(0), 0);
+  EXPECT_EQ(ZigZag(static_cast<uint64_t>(-1)), 1);
+  EXPECT_EQ(ZigZag(1), 2);
+  EXPECT_EQ(ZigZag(static_cast<uint64_t>(-2)), 3);
+  constexpr auto kMin = static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(ZigZag(kMin), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(UnZigZag(ZigZag(kMin)), kMin);
+}
+
+TEST(ColumnCodecTest, StreamsOfDifferentOpsAndDevicesDoNotDisturbEachOther) {
+  // Two sequential streams, taking turns: every delta but the first of each is zero.
+  std::vector<IoRecord> records;
+  for (uint64_t i = 0; i < 10; ++i) {
+    records.push_back(Write4k(1, 1000 + 8 * i));
+    IoRecord read = Write4k(1, 500'000 + 8 * i);
+    read.op = Op::kRead;
+    records.push_back(read);
+  }
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  std::vector<uint64_t> deltas;
+  ASSERT_TRUE(GetPlanes(batch.lba(), records.size(), 8, &deltas));
+  EXPECT_EQ(deltas[0], 2'000);
+  EXPECT_EQ(deltas[1], 1'000'000);
+  EXPECT_EQ(std::count(deltas.begin() + 2, deltas.end(), 0), 18);
+}
+
+TEST(ColumnCodecTest, ManyDevicesRoundTrip) {
+  std::mt19937_64 random(1);
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 3000; ++i) records.push_back(AnyRecord(&random, 4'000'000'000));
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  std::vector<IoRecord> back;
+  ASSERT_TRUE(DecodeBatch(batch, &back).ok());
+  EXPECT_EQ(back, records);
+}
+
+class ContradictoryBatchTest : public testing::Test {
+ protected:
+  ContradictoryBatchTest() {
+    std::vector<IoRecord> records = {Write4k(1, 8), Write4k(2, 80), Write4k(3, 8)};
+    records[1].pid = 4711;
+    EncodeBatch(records, &batch_);
+  }
+  void ExpectRefused(const std::string& reason) {
+    std::vector<IoRecord> records;
+    const Status status = DecodeBatch(batch_, &records);
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr(reason));
+  }
+  proto::RecordBatch batch_;
+};
+
+TEST_F(ContradictoryBatchTest, AsItIsItDecodes) {
+  std::vector<IoRecord> records;
+  EXPECT_TRUE(DecodeBatch(batch_, &records).ok());
+}
+TEST_F(ContradictoryBatchTest, AMissingByteOfAPlane) {
+  batch_.mutable_lba()->mutable_planes()->pop_back();
+  ExpectRefused("column lba");
+}
+TEST_F(ContradictoryBatchTest, APlaneTooMany) {
+  batch_.mutable_pid()->set_plane_mask(batch_.pid().plane_mask() | 1u << 7);
+  batch_.mutable_pid()->mutable_planes()->push_back('x');
+  ExpectRefused("column pid");
+}
+TEST_F(ContradictoryBatchTest, ABitmapOfAnotherSize) {
+  batch_.mutable_pid()->mutable_present()->push_back('\0');
+  ExpectRefused("column pid");
+}
+TEST_F(ContradictoryBatchTest, ABitmapThatNamesRecordsThatAreNotThere) {
+  batch_.mutable_pid()->set_present("\x0A");
+  ExpectRefused("column pid");
+}
+TEST_F(ContradictoryBatchTest, AnOpThatIsNone) {
+  batch_.mutable_op()->set_planes("\x01\x0C\x01");
+  ExpectRefused("column op");
+}
+TEST_F(ContradictoryBatchTest, ARequiredColumnThatIsAbsent) {
+  batch_.clear_bytes();
+  ExpectRefused("column bytes");
+}
+TEST_F(ContradictoryBatchTest, MoreRecordsThanAllowed) {
+  batch_.set_count(kMaxBatchRecords + 1);
+  ExpectRefused("more than the format allows");
+}
+
+}  // namespace
+}  // namespace blktape
