@@ -66,6 +66,7 @@ Command ImportCommand();
 Command RecordCommand();
 Command AnalyzeCommand();
 Command ReplayCommand();
+Command PrepareCommand();
 Command ScoreCommand();
 
 // Prints "error: ..." on stderr and returns the exit code that fits: kExitUsage for

@@ -1,19 +1,17 @@
 #include "cli/target_consent.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <string>
 
-#include "base/file.h"
 #include "base/quantity.h"
 #include "cli/replay_report.h"
 #include "format/trace.pb.h"
+#include "replay/target.h"
 
 namespace blktape {
 
@@ -34,11 +32,7 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
     ASSIGN_OR_RETURN(const uint64_t end_bytes, FootprintEndBytes(options, stop));
     constexpr uint64_t kMebibyte = 1 << 20;
     const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
-    const UniqueFd file(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-    if (!file) return ErrnoStatus(errno, "creating " + path);
-    if (ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
-      return ErrnoStatus(errno, "giving " + path + " a size of " + FormatBytes(size_bytes));
-    }
+    RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
     std::fprintf(stderr,
                  "created %s, %s, without content: reads of blocks that were never written\n"
                  "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",
@@ -61,7 +55,7 @@ Status ConfirmOverwrite(const ReplayPreview& preview) {
                   "writing to a device wants a confirmation, and there is no terminal to ask on\n"
                   "  try:  --yes");
   }
-  std::fprintf(stderr, "The writes of the trace will destroy what lies on\n");
+  std::fprintf(stderr, "This will destroy what lies on\n");
   for (const proto::Device& target : preview.targets) {
     std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
   }

@@ -11,6 +11,8 @@ namespace {
 
 // Steps prepared ahead: 2048 last 4 ms at 500,000 I/Os a second, and hold 8 MiB at 4 KiB each.
 constexpr size_t kRingSteps = 2048;
+// Prepared ahead in bytes, so that large I/Os leave the arena to those in flight.
+constexpr uint64_t kAheadBytes = 8 << 20;
 // At least as many as there can be buffers out.
 constexpr size_t kReturnRing = 16384;
 constexpr int64_t kShortestPauseNs = 20 * kNanosPerMicro;
@@ -54,6 +56,15 @@ PlanFeed::State ThreadedFeed::Peek(PlannedIo** io) {
   return *io != nullptr ? State::kReady : State::kEnd;
 }
 
+void ThreadedFeed::Pop() {
+  const PlannedIo* io = ring_.Front();
+  if (io->buffer != nullptr) {
+    popped_bytes_.store(popped_bytes_.load(std::memory_order_relaxed) + io->bytes,
+                        std::memory_order_relaxed);
+  }
+  ring_.Pop();
+}
+
 void ThreadedFeed::Return(const PlannedIo& io) {
   if (io.buffer == nullptr) return;
   const bool taken = returned_.TryPush({io.buffer, io.bytes});
@@ -76,7 +87,21 @@ bool ThreadedFeed::Pause(int64_t* pause_ns) {
   return !quit_.load(std::memory_order_relaxed);
 }
 
+// Comes back when less than half of what may be prepared ahead is.
+bool ThreadedFeed::WaitForRoom() {
+  const auto ahead = [this] {
+    return pushed_bytes_ - popped_bytes_.load(std::memory_order_relaxed);
+  };
+  if (ahead() < kAheadBytes) return true;
+  int64_t pause_ns = kShortestPauseNs;
+  while (ahead() > kAheadBytes / 2) {
+    if (!Pause(&pause_ns)) return false;
+  }
+  return true;
+}
+
 bool ThreadedFeed::TakeBuffer(PlannedIo* io) {
+  if (!WaitForRoom()) return false;
   int64_t pause_ns = kShortestPauseNs;
   while (true) {
     TakeBack();
@@ -86,6 +111,7 @@ bool ThreadedFeed::TakeBuffer(PlannedIo* io) {
     if (!Pause(&pause_ns)) return false;
   }
   wants_memory_.store(false, std::memory_order_relaxed);
+  pushed_bytes_ += io->bytes;
   return true;
 }
 

@@ -55,7 +55,7 @@ class ThreadedFeed : public PlanFeed {
   const Status& status() const { return status_; }
 
   State Peek(PlannedIo** io) override;
-  void Pop() override { ring_.Pop(); }
+  void Pop() override;
   bool WantsMemory() const override { return wants_memory_.load(std::memory_order_relaxed); }
 
   // The buffer of a step is not needed any more. One thread, always the same.
@@ -68,6 +68,7 @@ class ThreadedFeed : public PlanFeed {
   };
   void Work();
   bool TakeBuffer(PlannedIo* io);
+  bool WaitForRoom();
   bool Push(const PlannedIo& io);
   void TakeBack();
   bool Pause(int64_t* pause_ns);
@@ -77,6 +78,8 @@ class ThreadedFeed : public PlanFeed {
   const PayloadFill fill_;
   SpscRing<PlannedIo> ring_;
   SpscRing<Returned> returned_;
+  uint64_t pushed_bytes_ = 0;  // of the steps' buffers
+  std::atomic<uint64_t> popped_bytes_ = 0;
   std::atomic<bool> ended_ = false;
   std::atomic<bool> primed_ = false;
   std::atomic<bool> wants_memory_ = false;

@@ -1,24 +1,27 @@
 #include "replay/payload_fill.h"
 
 #include <cstring>
+#include <memory>
+
+#include "base/clock.h"
+#include "replay/payload.h"
+#include "replay/write_ledger.h"
 
 namespace blktape {
 
-// Incompressible and different in every write: splitmix64 (Vigna, public domain) over the place of
-// the write in the plan.
-PayloadFill MakePayloadFill(const ReplayOptions& /*options*/) {
-  return [](const PlannedIo& io) {
+PayloadFill MakePayloadFill(const ReplayOptions& options) {
+  PayloadOptions payload_options;
+  payload_options.compressible_percent = options.compressible_percent;
+  payload_options.dedupe_percent = options.dedupe_percent;
+  payload_options.repeat = options.repeat_payload;
+  payload_options.stamp = options.verify;
+  // Another one in each run: a drive shall not meet what it already holds.
+  payload_options.seed = static_cast<uint64_t>(WallNowNs());
+  return [payload = std::make_shared<const Payload>(payload_options)](const PlannedIo& io) {
     if (io.zero_payload) {
       std::memset(io.buffer, 0, io.bytes);
-      return;
-    }
-    uint64_t state = io.sequence * 0xd1342543de82ef95u;
-    for (uint64_t at = 0; at + sizeof(uint64_t) <= io.bytes; at += sizeof(uint64_t)) {
-      uint64_t z = (state += 0x9e3779b97f4a7c15u);
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-      z ^= z >> 31;
-      std::memcpy(io.buffer + at, &z, sizeof(z));
+    } else {
+      payload->Fill({io.buffer, io.bytes}, io.offset_bytes, WriteLedger::NumberOf(io.sequence));
     }
   };
 }

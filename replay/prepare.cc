@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/units.h"
+#include "format/trace_reader.h"
 #include "replay/block_set.h"
 #include "replay/plan.h"
 #include "replay/prepare_journal.h"
@@ -267,22 +268,32 @@ class Preparation {
         &report_.prefilled_bytes);
   }
 
+  // The trace on our target alone: its other devices are left out.
+  Result<ReplayOptions> OptionsOfTrace() const {
+    ReplayOptions trace = options_.replay;
+    if (trace.mappings.empty()) trace.mappings = {{"", options_.target_path}};
+    if (trace.mappings.size() > 1 || trace.mappings[0].device.empty()) return trace;
+    ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader,
+                     TraceReader::Open(trace.trace_path));
+    const std::string ours = trace.mappings[0].device;
+    for (const proto::Device& device : reader->header().devices()) {
+      if (device.name() != ours) trace.mappings.push_back({device.name(), "none"});
+    }
+    return trace;
+  }
+
   Result<ReadsBeforeWrites> FindReadsBeforeWrites() {
     if (progress_) progress_({.phase = "reading the trace", .fraction = 0, .bytes_per_second = 0});
-    ASSIGN_OR_RETURN(const ReplaySetup setup, SetUpReplay(options_.replay, stop_));
+    ASSIGN_OR_RETURN(const ReplayOptions trace, OptionsOfTrace());
+    ASSIGN_OR_RETURN(const ReplaySetup setup, SetUpReplay(trace, stop_));
     Plan plan(setup.stream.get(), setup.plan);
-    // Of several targets, the one to prepare.
-    std::vector<bool> ours;
-    for (const proto::Device& device : setup.descriptions) {
-      ours.push_back(device.path() == options_.target_path || setup.descriptions.size() == 1);
-    }
     ReadsBeforeWrites reads;
     PlannedIo io;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, plan.Next(&io));
       if (!more) return reads;
       if (stop_.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
-      if (io.kind == PlannedIo::Kind::kIo && ours[io.target]) {
+      if (io.kind == PlannedIo::Kind::kIo) {
         reads.Add(io.op, io.offset_bytes, io.bytes);
       }
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <thread>
@@ -18,12 +19,15 @@
 #include "replay/engine_factory.h"
 #include "replay/feed.h"
 #include "replay/issuer.h"
+#include "replay/payload.h"
 #include "replay/payload_fill.h"
 #include "replay/plan.h"
 #include "replay/realtime.h"
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
+#include "replay/verifier.h"
+#include "replay/write_ledger.h"
 
 namespace blktape {
 namespace {
@@ -54,7 +58,9 @@ proto::Header ResultHeader(const ReplaySetup& setup, const Engine& engine, int64
   header.mutable_start()->set_wall_ns(WallNowNs());
   *header.mutable_replay() = setup.named;
   header.mutable_replay()->set_engine(std::string(engine.name()));
-  header.mutable_replay()->set_engine_mode(engine.mode());
+  std::string mode = engine.mode();
+  for (const auto& target : setup.targets) mode += "; " + target->access();
+  header.mutable_replay()->set_engine_mode(mode);
   return header;
 }
 
@@ -62,7 +68,10 @@ Result<std::unique_ptr<TraceWriter>> CreateResult(const ReplayOptions& options,
                                                   const ReplaySetup& setup, const Engine& engine,
                                                   int64_t start_ns) {
   if (options.result_path.empty()) return std::unique_ptr<TraceWriter>();
-  return TraceWriter::Create(options.result_path, ResultHeader(setup, engine, start_ns));
+  // A result's frames are smaller than a recording's: two of them are held, with all else, within
+  // 64 MiB.
+  return TraceWriter::Create(options.result_path, ResultHeader(setup, engine, start_ns),
+                             {.records_per_frame = 16384});
 }
 
 void ReportPlan(const Plan& plan, const ReplayOptions& options, proto::ReplayOutcome* outcome) {
@@ -202,6 +211,24 @@ uint64_t SectorsOf(const proto::ReplayOutcome& outcome) {
   return outcome.issued_bytes() / kSectorBytes;
 }
 
+// The ledger of a verification is large; it goes where the result goes.
+std::string LedgerFolder(const ReplayOptions& options) {
+  const std::filesystem::path folder = std::filesystem::path(options.result_path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+Status SweepAndReport(Verifier* verifier, const ReplaySetup& setup, const std::atomic<bool>& stop,
+                      proto::ReplayOutcome* outcome) {
+  const Status swept = verifier->Sweep(setup.targets, stop);
+  if (swept.code() == StatusCode::kCancelled) {
+    if (!outcome->stopped_early()) StopEarly(swept.message(), outcome);
+  } else {
+    RETURN_IF_ERROR(swept);
+  }
+  verifier->Report(outcome);
+  return OkStatus();
+}
+
 Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* setup,
                                      const std::atomic<bool>& stop,
                                      const std::function<void(const ReplayProgress&)>& progress) {
@@ -220,10 +247,26 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   Plan plan(setup->stream.get(), setup->plan);
   ThreadedFeed feed(&plan, &arena, MakePayloadFill(options));
   ResultRecorder recorder(writer.get());
+  std::optional<Verifier> verifier;
+  if (options.verify) {
+    ASSIGN_OR_RETURN(
+        WriteLedger ledger,
+        WriteLedger::Create(LedgerFolder(options), static_cast<uint32_t>(setup->targets.size())));
+    verifier.emplace(std::move(ledger), Payload::CheckStamp);
+  }
   std::atomic<bool> halt = false;
-  RecorderThread recorder_thread([&recorder](const IssuedIo& io) { return recorder.Add(io); },
-                                 &halt);
-  SinkOfThread sink(&feed, &recorder_thread);
+  RecorderThread recorder_thread(
+      [&](const IssuedIo& io) -> Status {
+        if (verifier) {
+          const Status checked = verifier->Completed(io);
+          feed.Return(io.io);
+          RETURN_IF_ERROR(checked);
+        }
+        return recorder.Add(io);
+      },
+      &halt);
+  // What was read is looked at before its buffer goes back.
+  SinkOfThread sink(verifier ? nullptr : &feed, &recorder_thread);
   IssueCounters counters;
 
   feed.Start();
@@ -263,6 +306,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {
     outcome.set_foreign_sectors(*foreign);
   }
+  if (verifier) RETURN_IF_ERROR(SweepAndReport(&*verifier, *setup, stop, &outcome));
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock->NowNs()));
   return outcome;
 }

@@ -50,6 +50,9 @@ Status CheckOptions(const ReplayOptions& options) {
       (options.repeat_payload || options.compressible_percent > 0 || options.dedupe_percent > 0)) {
     return Invalid("verification stamps every sector: it goes with the default payload only");
   }
+  if (options.verify && (!options.order_overlaps || !NeedsTarget(options))) {
+    return Invalid("verification needs a target that keeps data, and conflicting I/Os in order");
+  }
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
     return Invalid("the piece of the trace ends before it begins");
   }
@@ -270,9 +273,10 @@ Status OpenTargets(const ReplayOptions& options, const Footprint& footprint,
       setup->plan.targets.push_back(made_up);
       continue;
     }
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<Target> target,
-        Target::Open(path, {.write = !options.skip_writes, .overwrite = options.overwrite}));
+    ASSIGN_OR_RETURN(std::unique_ptr<Target> target,
+                     Target::Open(path, {.write = !options.skip_writes,
+                                         .overwrite = options.overwrite,
+                                         .keep_paths = {options.trace_path, options.result_path}}));
     setup->plan.targets.push_back({.size_bytes = target->size_bytes(),
                                    .block_bytes = target->logical_block_bytes(),
                                    .abilities = target->abilities()});

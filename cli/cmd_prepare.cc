@@ -1,0 +1,155 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/quantity.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/target_consent.h"
+#include "replay/prepare.h"
+#include "replay/replayer.h"
+#include "replay/target.h"
+
+namespace blktape {
+namespace {
+
+struct PrepareFlags {
+  PrepareOptions prepare;
+  std::string state;
+  std::string device;  // of the trace
+  uint64_t span_bytes = 0;
+  uint64_t rounds = 25;
+  bool yes = false;
+  bool json = false;
+};
+
+// Opens the target, which may refuse it, and asks.
+Status CheckTarget(const PrepareFlags& flags) {
+  const std::string& path = flags.prepare.target_path;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
+                   Target::Open(path, {.overwrite = flags.prepare.replay.overwrite}));
+  if (flags.yes || !target->is_block_device()) return OkStatus();
+  ReplayPreview preview;
+  preview.targets.push_back(target->description());
+  return ConfirmOverwrite(preview);
+}
+
+void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
+  std::printf("%s is %s\n", flags.prepare.target_path.c_str(), flags.state.c_str());
+  if (report.resumed) std::printf("  went on where an earlier preparation had stopped\n");
+  if (report.filled_bytes > 0) {
+    std::printf("  filled       %s\n", FormatBytes(report.filled_bytes).c_str());
+  }
+  if (report.discarded_bytes > 0) {
+    std::printf("  discarded    %s\n", FormatBytes(report.discarded_bytes).c_str());
+  }
+  if (report.prefilled_bytes > 0) {
+    std::printf("  written      %s, which the trace reads before it writes\n",
+                FormatBytes(report.prefilled_bytes).c_str());
+  }
+  for (size_t i = 0; i < report.rounds_iops.size(); ++i) {
+    std::printf("  round %-6zu %10.0f IOPS\n", i + 1, report.rounds_iops[i]);
+  }
+  if (flags.prepare.state != PrepareOptions::State::kUsed) return;
+  std::printf(
+      "  %s: over the last five rounds max - min is %.1f %% of the mean (20 allowed),\n"
+      "  the fitted line changes by %.1f %% (10 allowed)\n",
+      report.steady ? "steady" : "NOT STEADY", report.window.spread * 100,
+      report.window.slope * 100);
+}
+
+void PrintJson(const PrepareFlags& flags, const PrepareReport& report) {
+  nlohmann::ordered_json json = {{"target", flags.prepare.target_path},
+                                 {"state", flags.state},
+                                 {"resumed", report.resumed},
+                                 {"filled_bytes", report.filled_bytes},
+                                 {"discarded_bytes", report.discarded_bytes},
+                                 {"prefilled_bytes", report.prefilled_bytes},
+                                 {"rounds_iops", report.rounds_iops}};
+  if (flags.prepare.state == PrepareOptions::State::kUsed) {
+    json["steady"] = report.steady;
+    json["spread"] = report.window.spread;
+    json["slope"] = report.window.slope;
+  }
+  std::puts(
+      json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
+  PrepareOptions& prepare = flags->prepare;
+  if (flags->state.empty()) return UsageError("--state used or --state fresh");
+  if (prepare.target_path.empty()) return UsageError("no target is named\n  try:  --target PATH");
+  prepare.state =
+      flags->state == "used" ? PrepareOptions::State::kUsed : PrepareOptions::State::kFresh;
+  prepare.replay.mappings = {{flags->device, prepare.target_path}};
+  prepare.max_rounds = static_cast<uint32_t>(std::min<uint64_t>(flags->rounds, 10'000));
+  if (given.Given("--span")) prepare.span_bytes = flags->span_bytes;
+  if (Status checked = CheckTarget(*flags); !checked.ok()) return Fail(checked);
+
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto progress = [terminal](const PrepareProgress& now) {
+    if (!terminal) return;
+    std::fprintf(stderr, "\r%-32s %3.0f %%  %s/s\033[K", now.phase.c_str(), now.fraction * 100,
+                 FormatBytes(now.bytes_per_second).c_str());
+    std::fflush(stderr);
+  };
+  const Result<PrepareReport> report = RunPrepare(prepare, StopOnSignals(), progress);
+  if (terminal) std::fprintf(stderr, "\r\033[K");
+  if (!report.ok()) {
+    if (report.status().code() == StatusCode::kCancelled && !prepare.progress_path.empty()) {
+      std::fprintf(stderr, "stopped; the same command goes on from here\n");
+    }
+    return Fail(report.status());
+  }
+  flags->json ? PrintJson(*flags, *report) : PrintText(*flags, *report);
+  const bool used = prepare.state == PrepareOptions::State::kUsed;
+  return used && !report->steady ? kExitDegraded : kExitOk;
+}
+
+std::function<int()> DeclarePrepare(Flags* flags) {
+  const auto options = std::make_shared<PrepareFlags>();
+  PrepareOptions& prepare = options->prepare;
+  flags->Choice("--state", &options->state, {"used", "fresh"},
+                "used: filled twice, then random 4 KiB writes until steady; fresh: discarded, "
+                "then every block written that the trace reads first");
+  flags->Text("--target", &prepare.target_path, "Block device or file to prepare", "PATH");
+  flags->Text("--trace", &prepare.replay.trace_path, "The trace that will be replayed (fresh)",
+              "FILE");
+  flags->Text("--device", &options->device, "Its device that goes to this target", "NAME");
+  flags->Choice("--remap", &prepare.replay.remap, {"refuse", "offset", "scale", "wrap"},
+                "As the replay will do it (default refuse)");
+  flags->Size("--span", &options->span_bytes, "Only so much from the start (default: all)");
+  flags->Duration("--round", &prepare.round_ns, "Length of a round (default 60s)");
+  flags->Count("--rounds", &options->rounds, "At most so many rounds (default 25)");
+  flags->Duration("--idle", &prepare.idle_ns, "Leave it alone at the end (default 60s)");
+  flags->Text("--resume", &prepare.progress_path,
+              "Keep in this file what is done; a stopped preparation goes on from it", "FILE");
+  flags->Choice("--engine", &prepare.replay.engine, {"auto", "io_uring", "libaio"},
+                "What issues the I/Os (default auto)");
+  flags->Switch("--overwrite", &prepare.replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
+  flags->Switch("--json", &options->json, "JSON (bytes, IOPS)");
+  return [options, flags] { return RunPrepareVerb(options.get(), *flags); };
+}
+
+}  // namespace
+
+Command PrepareCommand() {
+  return {
+      .name = "prepare",
+      .summary = "Bring a drive into a known state before a replay: used or fresh",
+      .examples =
+          "blktape prepare --state used --target /dev/sdX --overwrite --resume sdx.json\n"
+          "blktape prepare --state fresh --target /dev/sdX --trace monday.tape --overwrite",
+      .declare = DeclarePrepare,
+  };
+}
+
+}  // namespace blktape

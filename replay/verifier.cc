@@ -1,0 +1,116 @@
+#include "replay/verifier.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "replay/buffer_arena.h"
+
+namespace blktape {
+namespace {
+
+constexpr uint64_t kSweepBytes = 1 << 20;
+
+bool AllZero(std::span<const std::byte> content) {
+  return std::all_of(content.begin(), content.end(),
+                     [](std::byte one) { return one == std::byte{0}; });
+}
+
+}  // namespace
+
+void Verifier::Check(uint32_t target, uint64_t first_sector, std::span<const std::byte> content,
+                     std::span<const uint32_t> expected, const char* when) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const uint32_t number = expected[i];
+    if (number == WriteLedger::kNeverWritten || number == WriteLedger::kUnknown) continue;
+    const std::span<const std::byte> sector = content.subspan(i * kSectorBytes, kSectorBytes);
+    ++sectors_;
+    const bool right =
+        number == WriteLedger::kZeroes ? AllZero(sector) : check_(sector, first_sector + i, number);
+    if (right) continue;
+    if (mismatches_++ == 0) {
+      first_mismatch_ = number == WriteLedger::kZeroes
+                            ? fmt::format("{}: sector {} of target {} is not all zeroes", when,
+                                          first_sector + i, target)
+                            : fmt::format("{}: sector {} of target {} does not hold write {}", when,
+                                          first_sector + i, target, number);
+    }
+  }
+}
+
+Status Verifier::Completed(const IssuedIo& io) {
+  const PlannedIo& planned = io.io;
+  const uint64_t first_sector = planned.offset_bytes / kSectorBytes;
+  const uint64_t sectors = planned.bytes / kSectorBytes;
+  const bool done = io.error == 0 && io.bytes_done == planned.bytes;
+  switch (planned.op) {
+    case Op::kFlush:
+      return OkStatus();
+    case Op::kRead: {
+      if (!done) return OkStatus();
+      ++reads_;
+      expected_.resize(sectors);
+      RETURN_IF_ERROR(ledger_.Get(planned.target, first_sector, expected_));
+      Check(planned.target, first_sector, {planned.buffer, planned.bytes}, expected_, "read");
+      return OkStatus();
+    }
+    case Op::kWrite:
+      return ledger_.Set(planned.target, first_sector, sectors,
+                         !done                  ? WriteLedger::kUnknown
+                         : planned.zero_payload ? WriteLedger::kZeroes
+                                                : WriteLedger::NumberOf(planned.sequence));
+    case Op::kWriteZeroes:
+      return ledger_.Set(planned.target, first_sector, sectors,
+                         io.error == 0 ? WriteLedger::kZeroes : WriteLedger::kUnknown);
+    default:
+      return ledger_.Set(planned.target, first_sector, sectors, WriteLedger::kUnknown);
+  }
+}
+
+Status Verifier::Sweep(const std::vector<std::unique_ptr<Target>>& targets,
+                       const std::atomic<bool>& stop) {
+  ASSIGN_OR_RETURN(BufferArena arena, BufferArena::Create(kSweepBytes));
+  std::byte* const buffer = arena.Acquire(kSweepBytes);
+  for (uint32_t index = 0; index < targets.size(); ++index) {
+    const Target& target = *targets[index];
+    uint64_t at = 0;
+    while (true) {
+      ASSIGN_OR_RETURN(const std::optional<WriteLedger::Stretch> stretch,
+                       ledger_.NextWritten(index, at));
+      if (!stretch) break;
+      // Whole pieces: reads past O_DIRECT need aligned addresses.
+      at = stretch->first_sector * kSectorBytes / kSweepBytes * (kSweepBytes / kSectorBytes);
+      for (; at < stretch->end_sector; at += kSweepBytes / kSectorBytes) {
+        if (stop.load(std::memory_order_relaxed)) {
+          return Status(StatusCode::kCancelled, "the final sweep was interrupted");
+        }
+        const uint64_t begin_bytes = at * kSectorBytes;
+        BLKTAPE_CHECK(begin_bytes < target.size_bytes());
+        const uint64_t bytes = std::min(kSweepBytes, target.size_bytes() - begin_bytes);
+        const ssize_t got = pread(target.fd(), buffer, bytes, static_cast<off_t>(begin_bytes));
+        if (got < 0) {
+          return ErrnoStatus(errno, fmt::format("the final sweep reading byte {} of {}",
+                                                begin_bytes, target.path()));
+        }
+        expected_.resize(static_cast<size_t>(got) / kSectorBytes);
+        RETURN_IF_ERROR(ledger_.Get(index, at, expected_));
+        Check(index, at, {buffer, static_cast<size_t>(got)}, expected_, "final sweep");
+      }
+    }
+  }
+  return OkStatus();
+}
+
+void Verifier::Report(proto::ReplayOutcome* outcome) const {
+  outcome->set_verified_reads(reads_);
+  outcome->set_verified_sectors(sectors_);
+  outcome->set_verify_mismatches(mismatches_);
+  if (!first_mismatch_.empty()) outcome->set_first_mismatch(first_mismatch_);
+}
+
+}  // namespace blktape
