@@ -102,8 +102,8 @@ Status TakeFlags(const Flags& given, ReplayFlags* flags) {
   RETURN_IF_ERROR(TakeMappings(flags));
   RETURN_IF_ERROR(TakeRule(given, flags));
   RETURN_IF_ERROR(TakeOffset(flags));
-  if (flags->queue_depth > 65'536 || flags->depth > 65'536) {
-    return Status(StatusCode::kInvalidArgument, "a queue depth is at most 65536");
+  if (flags->queue_depth > 1'000'000 || flags->depth > 1'000'000) {
+    return Status(StatusCode::kInvalidArgument, "a queue depth is at most 32767");
   }
   flags->replay.depth = static_cast<uint32_t>(flags->depth);
   flags->replay.compressible_percent =

@@ -150,6 +150,15 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   return outcome;
 }
 
+// "auto" is io_uring, or libaio where this kernel refuses that.
+Result<std::unique_ptr<Engine>> OpenChosenEngine(const std::string& name,
+                                                 const EngineOptions& options) {
+  if (name != "auto") return OpenEngine(name, options);
+  Result<std::unique_ptr<Engine>> engine = OpenEngine("io_uring", options);
+  if (engine.status().code() != StatusCode::kUnavailable) return engine;
+  return OpenEngine("libaio", options);
+}
+
 // Hands buffers back and completions on.
 class SinkOfThread : public IssueSink {
  public:
@@ -239,7 +248,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   engine_options.arena = arena.memory();
   for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   OpenEngine(options.engine, engine_options));
+                   OpenChosenEngine(options.engine, engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, clock->NowNs()));
   ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());

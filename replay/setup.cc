@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/sha256.h"
 #include "base/units.h"
+#include "replay/engine_options.h"
 #include "replay/trace_stream.h"
 
 namespace blktape {
@@ -32,6 +33,9 @@ Status CheckOptions(const ReplayOptions& options) {
   if (!(options.speed > 0)) return Invalid("the speed must be above zero");
   if (options.rule == TimingRule::kQueueDepth && options.queue_depth == 0) {
     return Invalid("the queue depth must be at least 1");
+  }
+  if (std::max(options.queue_depth, options.depth) > kMaxEngineDepth) {
+    return Invalid(fmt::format("the queue depth is at most {}", kMaxEngineDepth));
   }
   if (options.idle_cap_ns && *options.idle_cap_ns < 0) return Invalid("the idle cap is below zero");
   if (options.rule == TimingRule::kTimed && options.keep_think_time) {
