@@ -106,8 +106,9 @@ std::string CaptureSession::RenameProcess(std::string_view name) const {
 
 CapturePipelineOptions CaptureSession::PipelineOptions() {
   CapturePipelineOptions options;
-  // Of the window that a crash may cost, half is for what is in flight, half for the file.
-  options.hold_ns = options_.crash_window_ns / 4;
+  // The window that a crash may cost is divided among waiting for older I/Os in flight, the file's
+  // frame, and reading the rings.
+  options.hold_ns = options_.crash_window_ns / 5;
   options.own_pids = {static_cast<uint32_t>(getpid()), file_->file().thread_id()};
   options.is_own = [this](const IoRecord& record, std::string_view comm) {
     return !own_disks_.empty() && judge_.IsOwn(record, comm);
@@ -168,7 +169,7 @@ Result<bool> CaptureSession::Turn(int timeout_ms) {
   RETURN_IF_ERROR(CheckClocks());
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   if (now_ns >= next_tick_ns_) {
-    next_tick_ns_ = now_ns + options_.crash_window_ns / 2;
+    next_tick_ns_ = now_ns + options_.crash_window_ns * 2 / 5;
     RETURN_IF_ERROR(file_->Tick());
   }
   if (now_ns >= next_check_ns_) {

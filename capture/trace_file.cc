@@ -19,8 +19,18 @@ namespace {
 
 constexpr auto kFullRetry = std::chrono::seconds(1);
 constexpr size_t kSyncsRemembered = 64;
-// Space is asked for in pieces of this size.
-constexpr uint64_t kAllocationStepBytes = 4 * 1024 * 1024;
+
+constexpr uint64_t kLeaveFreeMaxBytes = uint64_t{1} << 30;
+
+// A small disk must not be filled by what a trace keeps in reserve.
+TraceFileOptions ScaledToDisk(TraceFileOptions options, int fd) {
+  struct statvfs info{};
+  if (fstatvfs(fd, &info) == 0 && info.f_blocks > 0) {
+    const uint64_t free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+    options.reserve_bytes = std::min(options.reserve_bytes, free_bytes / 16);
+  }
+  return options;
+}
 
 bool MeansFull(int err) { return err == ENOSPC || err == EDQUOT; }
 
@@ -44,6 +54,13 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
     return ErrnoStatus(errno, partial);
   }
   std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, options));
+  if (file->FreeBytes() == 0u) {
+    unlink(partial.c_str());
+    return Status(StatusCode::kResourceExhausted,
+                  path +
+                      ": its disk is full, but for what is left to others\n  try:  another "
+                      "folder, or --leave-free 0");
+  }
   std::unique_lock lock(file->mutex_);
   file->done_.wait(lock, [&] { return file->thread_id_.load() != 0; });
   lock.unlock();
@@ -51,7 +68,10 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
 }
 
 TraceFile::TraceFile(UniqueFd fd, std::string path, const TraceFileOptions& options)
-    : fd_(std::move(fd)), path_(std::move(path)), options_(options), thread_([this] { Run(); }) {}
+    : fd_(std::move(fd)),
+      path_(std::move(path)),
+      options_(ScaledToDisk(options, fd_.get())),
+      thread_([this] { Run(); }) {}
 
 TraceFile::~TraceFile() {
   {
@@ -96,6 +116,8 @@ Status TraceFile::Sync() {
 void TraceFile::UseReserve() {
   const std::lock_guard lock(mutex_);
   use_reserve_ = true;
+  // Until the reserve is found to be too small.
+  full_ = false;
   work_.notify_all();
 }
 
@@ -149,7 +171,7 @@ void TraceFile::Run() {
       WriteOne(&lock);
       if (!full_) continue;
       if (stop_) return;
-      work_.wait_for(lock, kFullRetry, [&] { return stop_; });
+      work_.wait_for(lock, kFullRetry, [&] { return stop_ || !full_; });
       continue;
     }
     if (syncs_done_ < syncs_wanted_) SyncNow(&lock);
@@ -159,17 +181,22 @@ void TraceFile::Run() {
   }
 }
 
+std::optional<uint64_t> TraceFile::FreeBytes() const {
+  struct statvfs info{};
+  if (fstatvfs(fd_.get(), &info) != 0 || info.f_blocks == 0) return std::nullopt;
+  const uint64_t size_bytes = static_cast<uint64_t>(info.f_blocks) * info.f_frsize;
+  const uint64_t free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+  const uint64_t left_bytes =
+      options_.leave_free_bytes.value_or(std::min(size_bytes / 100, kLeaveFreeMaxBytes));
+  return free_bytes - std::min(free_bytes, left_bytes);
+}
+
 bool TraceFile::HasRoom(uint64_t end_bytes) {
-  if (options_.leave_free_bytes > 0) {
-    struct statvfs info{};
-    if (fstatvfs(fd_.get(), &info) == 0 &&
-        static_cast<uint64_t>(info.f_bavail) * info.f_frsize < options_.leave_free_bytes) {
-      return false;
-    }
-  }
+  const std::optional<uint64_t> free_bytes = FreeBytes();
+  if (free_bytes && *free_bytes == 0) return false;
   const uint64_t wanted = end_bytes + options_.reserve_bytes;
   if (!can_allocate_ || wanted <= allocated_bytes_) return true;
-  const uint64_t target = wanted + kAllocationStepBytes;
+  const uint64_t target = wanted + options_.reserve_bytes;
   if (fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(allocated_bytes_),
                 static_cast<off_t>(target - allocated_bytes_)) == 0) {
     allocated_bytes_ = target;

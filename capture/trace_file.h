@@ -28,11 +28,11 @@ struct SyncInterval {
 };
 
 struct TraceFileOptions {
-  // Space is taken from the file system this far ahead, so that appending changes little metadata
-  // and that a trace can be finished on a full disk.
+  // Space is taken from the file system this far ahead (less on a small one), so that appending
+  // changes little metadata and that a trace can be finished on a full disk.
   uint64_t reserve_bytes = 4 * 1024 * 1024;
-  // The disk counts as full when fewer bytes than this are left to others.
-  uint64_t leave_free_bytes = 0;
+  // The disk counts as full when fewer bytes than this are free. Absent: 1 % of it, at most 1 GiB.
+  std::optional<uint64_t> leave_free_bytes;
   // Bytes waiting to be written; more makes Write wait.
   size_t queue_bytes = 8 * 1024 * 1024;
 };
@@ -44,7 +44,8 @@ struct TraceFileOptions {
 // methods are called by one thread, save those marked.
 class TraceFile : public ByteSink {
  public:
-  // kAlreadyExists if PATH or PATH.partial exists. Mode 0600.
+  // kAlreadyExists if PATH or PATH.partial exists, kResourceExhausted if the disk is full already.
+  // Mode 0600.
   static Result<std::unique_ptr<TraceFile>> Create(const std::string& path,
                                                    const TraceFileOptions& options = {});
   // Writes what is queued as far as there is room; PATH.partial stays.
@@ -82,6 +83,8 @@ class TraceFile : public ByteSink {
   // With `lock` held on entry and exit; released while the disk works.
   void WriteOne(std::unique_lock<std::mutex>* lock);
   void SyncNow(std::unique_lock<std::mutex>* lock);
+  // Free bytes of the file system beyond those that are left to others; absent: not known.
+  std::optional<uint64_t> FreeBytes() const;
   bool HasRoom(uint64_t end_bytes);
   Status Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const;
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -49,6 +50,8 @@ struct RecordFlags {
   int64_t rotate_ns = 0;
   uint64_t rotate_bytes = 0;
   uint64_t keep_bytes = 0;
+  std::optional<uint64_t> leave_free_bytes;
+  uint64_t leave_free_given = 0;
   bool status = false;
   bool json = false;
   std::vector<std::string> command;
@@ -111,6 +114,7 @@ Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const Buffer
     options.command += (options.command.empty() ? "" : " ") + word;
   }
   options.buffer_limit_bytes = buffers.limit_bytes;
+  options.file.leave_free_bytes = flags.leave_free_bytes;
   return options;
 }
 
@@ -305,11 +309,13 @@ Command RecordCommand() {
     declare->Switch("--hash-process-names", &flags->hash_process_names, "Store hashes of them");
     declare->Duration("--crash-window", &flags->crash_window_ns,
                       "What a crash may cost; default 1s");
+    declare->Size("--leave-free", &flags->leave_free_given, "Pause at this much free space; 1 %");
     declare->Duration("--settle", &flags->settle_ns, "Wait for COMMAND's writes so long; 40s");
     declare->Switch("--status", &flags->status, "Figures of recordings that run");
     declare->Switch("--json", &flags->json, "Print the result as JSON");
     declare->AfterDashes(&flags->command, "run this and record until it ends");
-    return [flags]() {
+    return [flags, declare]() {
+      if (declare->Given("--leave-free")) flags->leave_free_bytes = flags->leave_free_given;
       const Result<int> code = Record(*flags);
       return code.ok() ? *code : Fail(code.status());
     };

@@ -41,8 +41,25 @@ Result<std::unique_ptr<LoopDevice>> LoopDevice::Create(const std::string& folder
 }
 
 LoopDevice::~LoopDevice() {
+  const bool removed = fd_ < 0;
   Detach();
   unlink(file_path_.c_str());
+  if (!removed) return;
+  // The kernel had it from the beginning.
+  const UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  ioctl(control.get(), LOOP_CTL_ADD, std::stol(path_.substr(9)));
+}
+
+Status LoopDevice::Remove() {
+  Detach();
+  const UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  const long number = std::stol(path_.substr(9));
+  // Its last user may take a moment to let go.
+  for (int tries = 0; tries < 100; ++tries) {
+    if (ioctl(control.get(), LOOP_CTL_REMOVE, number) >= 0) return OkStatus();
+    usleep(20'000);
+  }
+  return ErrnoStatus(errno, "removing " + path_);
 }
 
 void LoopDevice::Detach() {

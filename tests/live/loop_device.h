@@ -20,12 +20,14 @@ class LoopDevice {
   const std::string& path() const { return path_; }  // "/dev/loop3"
   std::string name() const { return path_.substr(5); }
   const std::string& file_path() const { return file_path_; }
-  // Takes it away while it is in use, as a drive that is pulled.
-  void Detach();
+  // Takes the whole device away, as a drive that is pulled. Nobody may hold it open.
+  Status Remove();
 
  private:
   LoopDevice(std::string path, std::string file_path, int fd)
       : path_(std::move(path)), file_path_(std::move(file_path)), fd_(fd) {}
+
+  void Detach();
 
   std::string path_;
   std::string file_path_;
