@@ -231,6 +231,7 @@ void BlktraceSource::TearDown(Disk* disk) {
 
 Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes,
                                        CaptureSink* sink) {
+  if (!relay->file) return true;
   Translator translator(this, disk, sink);
   uint64_t total = 0;
   while (total < max_bytes) {
@@ -238,6 +239,12 @@ Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_by
     if (count < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return true;
+      // The disk was pulled, and its files in debugfs with it.
+      if (errno == EIO || errno == ENODEV) {
+        relay->decoder->Finish(&translator);
+        relay->file.reset();
+        return true;
+      }
       return ErrnoStatus(errno, "relay of " + disk->device.description.name());
     }
     if (count == 0) return true;
@@ -288,8 +295,11 @@ Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
 Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
   std::vector<pollfd> waits;
   for (const Disk& disk : disks_) {
-    for (const Relay& relay : disk.relays) waits.push_back({relay.file.get(), POLLIN, 0});
+    for (const Relay& relay : disk.relays) {
+      if (relay.file) waits.push_back({relay.file.get(), POLLIN, 0});
+    }
   }
+  if (waits.empty()) return false;
   if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, "waiting for blktrace");
   }
@@ -299,7 +309,9 @@ Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
 
 Status BlktraceSource::Stop(CaptureSink* sink) {
   for (Disk& disk : disks_) {
-    if (ioctl(disk.file.get(), kBlktraceStop) != 0 && errno != ENODEV && errno != ENXIO) {
+    const bool here = std::any_of(disk.relays.begin(), disk.relays.end(),
+                                  [](const Relay& relay) { return bool(relay.file); });
+    if (here && ioctl(disk.file.get(), kBlktraceStop) != 0) {
       return ErrnoStatus(errno, "BLKTRACESTOP on " + disk.device.description.name());
     }
   }
@@ -308,7 +320,9 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
   for (Disk& disk : disks_) {
     kernel_lost_ += ReadDropped(disk);
     Translator translator(this, &disk, sink);
-    for (Relay& relay : disk.relays) relay.decoder->Finish(&translator);
+    for (Relay& relay : disk.relays) {
+      if (relay.file) relay.decoder->Finish(&translator);
+    }
   }
   for (Disk& disk : disks_) TearDown(&disk);
   disks_.clear();

@@ -1,0 +1,104 @@
+"""Recording on a plain kernel (Debian's, no lockdown): what is in the way, what is left, what vanishes."""
+
+import csv
+import io
+import json
+import os
+import re
+import unittest
+
+from tests.guest import guest
+from tests.harness import blktape, cases
+
+
+class RecorderGuestTest(unittest.TestCase):
+    def setUp(self):
+        cases.need(not guest.missing(), guest.missing())
+
+    def run_guest(self, script, **options):
+        options.setdefault("disks", [guest.Disk("nvme", 64 << 20), guest.Disk("virtio", 64 << 20)])
+        options.setdefault("programs", ["dd"])
+        return guest.Guest(**options).run(script).check()
+
+    def test_a_disk_that_is_being_traced_is_explained(self):
+        result = self.run_guest("""
+            blktrace -d /dev/nvme0n1 -o - > /dev/null & peer=$!
+            until [ -d /sys/kernel/debug/block/nvme0n1 ]; do sleep 0.2; done
+            attempt busy blktape record -d nvme0n1 --source blktrace -o /out/a.tape --duration 1s
+            attempt beside blktape record -d nvme0n1 --source tracefs -o /out/b.tape --duration 1s
+            kill -INT $peer
+            wait $peer || true
+        """, programs=["blktrace"])
+        self.assertEqual(result.rc("busy"), 1)
+        self.assertIn("nvme0n1 is being traced by another blktrace", result.text("busy.err"))
+        self.assertIn("try:  --source=tracefs", result.text("busy.err"))
+        self.assertEqual(result.rc("beside"), 0)
+
+    def test_what_a_killed_recorder_left_in_the_kernel_is_removed_by_the_next(self):
+        result = self.run_guest("""
+            blktape record -d nvme0n1 --source blktrace -o /out/a.tape 2> /out/one & one=$!
+            blktape record -d vda --source tracefs -o /out/b.tape 2> /out/two & two=$!
+            until grep -q recording /out/one && grep -q recording /out/two; do sleep 0.2; done
+            kill -KILL $one $two
+            wait $one || true
+            wait $two || true
+            ls /sys/kernel/debug/block/nvme0n1 /sys/kernel/tracing/instances > /out/left
+            attempt again blktape record -d nvme0n1 --source blktrace -o /out/c.tape --duration 1s
+            attempt again2 blktape record -d vda --source tracefs -o /out/d.tape --duration 1s
+            ls /sys/kernel/debug/block/nvme0n1 > /out/after
+            ls /sys/kernel/tracing/instances >> /out/after
+        """)
+        self.assertIn("trace0", result.text("left"))
+        self.assertIn("blktape-", result.text("left"))
+        self.assertEqual((result.rc("again"), result.rc("again2")), (0, 0))
+        self.assertEqual(re.findall("trace|blktape-", result.text("after")), [])
+
+    def test_what_the_relay_dropped_is_what_the_kernel_counted(self):
+        result = self.run_guest("""
+            blktape record -d nvme0n1 --source blktrace --buffer 32k -o /out/a.tape 2> /out/one & one=$!
+            until grep -q recording /out/one; do sleep 0.2; done
+            kill -STOP $one
+            /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=512 count=3000 iflag=direct
+            cat /sys/kernel/debug/block/nvme0n1/dropped > /out/dropped
+            kill -CONT $one
+            sleep 1
+            /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=512 count=20 iflag=direct
+            sleep 1
+            cat /sys/kernel/debug/block/nvme0n1/dropped >> /out/dropped
+            kill -TERM $one
+            attempt end wait $one
+            attempt report blktape analyze /out/a.tape --json
+        """)
+        dropped = [int(line) for line in result.text("dropped").split()]
+        self.assertGreater(dropped[0], 5000)
+        self.assertEqual(result.rc("end"), 3)
+        losses = {loss["reason"]: loss["count"] for loss in json.loads(result.text("report.out"))["losses"]}
+        self.assertEqual(losses["relay_drop"], dropped[1])
+
+    def test_a_disk_pulled_while_it_is_recorded_ends_its_part(self):
+        for source in ("tracefs", "blktrace"):
+            with self.subTest(source):
+                result = self.run_guest("""
+                    blktape record -d nvme0n1 -d vda --source SOURCE -o /out/a.tape 2> /out/one & one=$!
+                    until grep -q recording /out/one; do sleep 0.2; done
+                    /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=4k count=10 iflag=direct
+                    echo 1 > /sys/class/nvme/nvme0/device/remove
+                    until grep -q 'nvme0n1 is gone' /out/one; do sleep 0.2; done
+                    /usr/bin/dd if=/dev/vda of=/dev/null bs=4k count=10 iflag=direct
+                    sleep 1
+                    kill -TERM $one
+                    attempt end wait $one
+                """.replace("SOURCE", source))
+                self.assertEqual(result.rc("end"), 3)
+                # It tells by its status that a disk is missing from some time on.
+                dump = blktape.run("dump", result.path("a.tape"), "--csv")
+                self.assertEqual(dump.returncode, 3, dump.stderr)
+                rows = list(csv.DictReader(io.StringIO(dump.stdout)))
+                for disk in ("nvme0n1", "vda"):
+                    reads = [row for row in rows if row["device"] == disk and row["process"] == "dd"]
+                    self.assertEqual(len(reads), 10, disk)
+                self.assertFalse(os.path.exists(result.path("a.tape.partial")))
+
+
+if __name__ == "__main__":
+    cases.main()
