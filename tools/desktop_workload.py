@@ -227,10 +227,10 @@ def main():
         parser.error("%s is not a folder" % arguments.folder)
     if set(os.listdir(arguments.folder)) - {"lost+found"}:
         parser.error("%s is not empty" % arguments.folder)
-    os.environ["HOME"] = arguments.folder
-    os.chdir("/")
+    folder = os.path.realpath(arguments.folder)
+    os.chdir("/")  # nothing may keep the mount busy
     begin = time.monotonic()
-    work(Disk(os.path.realpath(arguments.folder), arguments.device), Person(arguments.seed, arguments.pace),
+    work(Disk(folder, arguments.device), Person(arguments.seed, arguments.pace),
          arguments.scale)
     print("worked for %.1f s" % (time.monotonic() - begin), file=sys.stderr)
 

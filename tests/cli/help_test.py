@@ -40,7 +40,9 @@ class HelpTest(unittest.TestCase):
             with self.subTest(verb):
                 text = run(verb, "--help").stdout
                 examples, rest = text.split("\n\n", 2)[1:]
-                own = re.sub(r" -- .*", "", examples)  # after "--" come another program's words
+                # Words of other programs: before a pipe, after one, and after "--".
+                own = re.sub(r"(?m)^.*\| *(?=blktape )", "", examples)
+                own = re.sub(r"( -- |\|).*", "", own)
                 for flag in re.findall(r"(?<=\s)--?[a-z][a-z-]*", own):
                     self.assertRegex(rest, r"(?<![\w-])%s(?![\w-])" % re.escape(flag))
 

@@ -1,13 +1,13 @@
 """A Python test that runs the program, verb after verb."""
 
-def e2e_test(name, data = [], deps = [], machine = True):
+def e2e_test(name, data = [], deps = [], machine = True, manual = False):
     native.py_test(
         name = name,
         srcs = [name + ".py"],
         main = name + ".py",
         data = ["//cli:blktape"] + data,
         # Those that use the machine (root, loop devices, live recording) run alone and every time.
-        tags = ["manual"] + (["local", "exclusive", "external"] if machine else []),
+        tags = (["manual"] if manual else []) + (["local", "exclusive", "external"] if machine else []),
         timeout = "moderate",
         deps = [
             "//tests/harness:blktape",

@@ -20,7 +20,7 @@ class RecordTest(unittest.TestCase):
 
     def record(self, source, *command):
         """Records `command` by `source`; returns its process id and the records of that process."""
-        said = blktape.ok("record", "--device", self.device, "--source", source, "-o", self.trace, "--",
+        said = blktape.ok("record", "--device", self.device, "--source", source, "--settle", "0s", "-o", self.trace, "--",
                           "/usr/bin/python3", WORKER, self.device, *command).stdout
         pid = said.split("\n", 1)[0]
         return pid, [row for row in blktape.dump(self.trace) if row["pid"] == pid]
@@ -56,14 +56,14 @@ class RecordTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.trace + ".partial"))
 
     def test_the_exit_status_of_the_command_is_not_lost(self):
-        result = blktape.run("record", "--device", self.device, "-o", self.trace, "--", "sh", "-c", "exit 5")
+        result = blktape.run("record", "--device", self.device, "--settle", "0s", "-o", self.trace, "--", "sh", "-c", "exit 5")
         self.assertEqual(result.returncode, 1)
         self.assertTrue(os.path.exists(self.trace))
 
     def test_an_existing_trace_is_never_overwritten(self):
         with open(self.trace, "w") as file:
             file.write("precious")
-        result = blktape.run("record", "--device", self.device, "-o", self.trace, "--", "true")
+        result = blktape.run("record", "--device", self.device, "--settle", "0s", "-o", self.trace, "--", "true")
         self.assertEqual(result.returncode, 1)
         self.assertIn(self.trace, result.stderr)
         with open(self.trace) as file:
@@ -86,6 +86,8 @@ class RecordTest(unittest.TestCase):
         self.assertIn(os.uname().release, info)
 
     def test_nothing_stays_behind_in_tracefs(self):
+        if not os.path.ismount("/sys/kernel/tracing"):
+            subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
         before = set(os.listdir("/sys/kernel/tracing/instances"))
         self.record("tracefs", "writes-and-reads")
         self.assertLessEqual(set(os.listdir("/sys/kernel/tracing/instances")), before)

@@ -22,7 +22,7 @@ class ReplayTest(unittest.TestCase):
 
     def record_mixed(self, count=600, seed=3):
         device = self.scratch.loop(SPAN)
-        blktape.ok("record", "--device", device, "-o", self.trace, "--", "/usr/bin/python3", WORKER, device, "mixed",
+        blktape.ok("record", "--device", device, "--settle", "1s", "-o", self.trace, "--", "/usr/bin/python3", WORKER, device, "mixed",
                    str(seed), str(count))
 
     def rerecord(self, *replay_words):
@@ -30,7 +30,7 @@ class ReplayTest(unittest.TestCase):
         target = self.scratch.loop(SPAN)
         again = self.scratch.path("again%d.tape" % len(os.listdir(self.scratch.folder)))
         result = self.scratch.path("result%d.tape" % len(os.listdir(self.scratch.folder)))
-        blktape.ok("record", "--device", target, "-o", again, "--", os.path.realpath(blktape.PROGRAM), "replay",
+        blktape.ok("record", "--device", target, "--settle", "0s", "-o", again, "--", os.path.realpath(blktape.PROGRAM), "replay",
                    self.trace, "--target", target, "--overwrite", "--yes", "-o", result, *replay_words)
         return blktape.dump(again), result
 
@@ -59,7 +59,7 @@ class ReplayTest(unittest.TestCase):
     def test_a_desktop_session_replayed_timed_issues_the_same_in_the_same_order(self):
         device = self.scratch.loop(1 << 30)
         point = self.scratch.mount_ext4(device)
-        blktape.ok("record", "--device", device, "-o", self.trace, "--", "/usr/bin/python3",
+        blktape.ok("record", "--device", device, "--settle", "1s", "-o", self.trace, "--", "/usr/bin/python3",
                    os.path.realpath("tools/desktop_workload.py"), point, "--scale", "0.15", "--pace", "0.1")
         target = self.scratch.loop(1 << 30)
         result = self.scratch.path("result.tape")

@@ -17,7 +17,7 @@ class SessionTest(unittest.TestCase):
         device, target = scratch.loop(1 << 30), scratch.loop(1 << 30)
         point = scratch.mount_ext4(device)
         trace = scratch.path("session.tape")
-        blktape.ok("record", "--device", device, "-o", trace, "--", "/usr/bin/python3",
+        blktape.ok("record", "--device", device, "--settle", "1s", "-o", trace, "--", "/usr/bin/python3",
                    os.path.realpath("tools/desktop_workload.py"), point, "--device", device, "--scale", "0.3", "--pace",
                    "0.15")
 
@@ -51,7 +51,7 @@ class SessionTest(unittest.TestCase):
         scratch = devices.Scratch(self)
         device = scratch.loop(64 << 20)
         trace = scratch.path("a.tape")
-        said = blktape.ok("record", "--device", device, "-o", trace, "--", "/usr/bin/python3",
+        said = blktape.ok("record", "--device", device, "--settle", "1s", "-o", trace, "--", "/usr/bin/python3",
                           os.path.realpath("tests/e2e/direct_io.py"), device, "mixed", "1", "300").stdout
         said += blktape.ok("info", trace).stdout + blktape.ok("analyze", trace).stdout
         said += blktape.ok("replay", trace, "--target", device, "--overwrite", "--yes", "--max").stdout

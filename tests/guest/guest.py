@@ -9,9 +9,9 @@ and nothing of the host can be harmed. A test says what it needs and looks at wh
     result.check()                    # the script's exit status was 0
     result.text("a.csv"), result.path("a.tape")   # files the script left in /out
 
-The script runs under `sh -eu` with busybox's applets behind the named programs; blktape is always
-there. `attempt COMMAND ...` runs a command that may fail: it prints nothing, and leaves its output in
-/out/NAME.out, .err and .rc when called as `attempt NAME COMMAND ...`. Modules are loaded before the
+The script runs under `dash -eu` with busybox's applets behind the named programs; blktape is always
+there. `attempt NAME COMMAND ...` runs a command that may fail and leaves its output and exit status in
+/out/NAME.out, .err and .rc. Modules are loaded before the
 script starts, except those given as (name, None), which it loads itself: `insmod /modules/NAME.ko ...`.
 """
 
@@ -30,7 +30,7 @@ OUTBOX_BYTES = 256 << 20
 
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/tmp LC_ALL=C
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/tmp LC_ALL=C DM_DISABLE_UDEV=1
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -43,8 +43,8 @@ mount -t tracefs trace /sys/kernel/tracing
 ip link set lo up 2>/dev/null
 hostname guest
 while read -r module; do insmod $module || echo "insmod $module failed"; done < /modules.order
-# Applets must not shadow the real programs that came along: PATH finds those first.
-sh -eu /script > /out/stdout 2> /out/stderr &
+# Not busybox's shell: it runs its own applets before it looks for the programs that came along.
+dash -eu /script > /out/stdout 2> /out/stderr &
 echo $! > /run/script.pid
 wait $!
 status=$?
@@ -149,6 +149,8 @@ class Guest:
             archive.folder(folder)
         archive.file("init", INIT.encode(), 0o755)
         archive.file("script", (PRELUDE + script).encode(), 0o755)
+        initramfs.add_program(archive, os.path.realpath("/bin/dash"), "usr/bin/dash")
+        archive.link("usr/bin/sh", "dash")
         archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
         archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n")
         archive.link("etc/mtab", "/proc/self/mounts")

@@ -85,6 +85,27 @@ def _module_bytes(path):
         return file.read()
 
 
+def _module_name(path):
+    return os.path.basename(path).split(".ko")[0].replace("-", "_")
+
+
+def _soft_dependencies(folder):
+    """Module to the modules that `softdep ... pre:` names, aliases resolved to the generic one."""
+    aliases, soft = {}, {}
+    with open(os.path.join(folder, "modules.alias")) as file:
+        for line in file:
+            words = line.split()
+            if len(words) == 3 and words[0] == "alias" and (words[1] not in aliases or words[2].endswith("_generic")):
+                aliases[words[1]] = words[2]
+    with open(os.path.join(folder, "modules.softdep")) as file:
+        for line in file:
+            words = line.split()
+            if len(words) > 3 and words[0] == "softdep" and words[2] == "pre:":
+                names = words[3:words.index("post:")] if "post:" in words else words[3:]
+                soft[words[1].replace("-", "_")] = [aliases.get(name, name).replace("-", "_") for name in names]
+    return soft
+
+
 def add_modules(archive, folder, names):
     """Adds modules and what they depend on; returns their paths in the guest in loading order.
 
@@ -95,11 +116,12 @@ def add_modules(archive, folder, names):
         for line in file:
             path, rest = line.rstrip("\n").split(":", 1)
             depends[path] = rest.split()
-            path_of[os.path.basename(path).split(".ko")[0].replace("-", "_")] = path
+            path_of[_module_name(path)] = path
     builtin = set()
     with open(os.path.join(folder, "modules.builtin")) as file:
         for line in file:
-            builtin.add(os.path.basename(line.strip()).split(".ko")[0].replace("-", "_"))
+            builtin.add(_module_name(line.strip()))
+    soft = _soft_dependencies(folder)
     order, seen = [], set()
 
     def visit(path):
@@ -108,6 +130,10 @@ def add_modules(archive, folder, names):
         seen.add(path)
         for other in depends[path]:
             visit(other)
+        # No modprobe in the guest: what the kernel would ask it for at run time (crc32c of ext4).
+        for name in soft.get(_module_name(path), ()):
+            if name in path_of:
+                visit(path_of[name])
         guest_path = "/modules/" + os.path.basename(path).split(".ko")[0] + ".ko"
         archive.file(guest_path, _module_bytes(os.path.join(folder, path)))
         order.append(guest_path)
