@@ -133,6 +133,8 @@ class Session {
     const std::string name = "cycle-" + number + (timed ? "-timed" : "-max");
     const std::string label = "cycle " + number + (timed ? ", timed" : ", max");
     ASSIGN_OR_RETURN(RunCosts costs, RunOnce(replay, name, label));
+    // Runs of one score go by one engine: what the first chose stays.
+    options_.engine = costs.profile.header.replay().engine();
     Note(label, name + ".tape", timed, costs);
     return costs;
   }
@@ -201,7 +203,7 @@ class Session {
     return static_cast<int64_t>(options_.cycles) * cycle_ns;
   }
 
-  const ScoreSessionOptions& options_;
+  ScoreSessionOptions options_;
   const ReplayFunction& replay_;
   Clock* const clock_;
   const std::atomic<bool>& stop_;

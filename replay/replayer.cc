@@ -17,6 +17,7 @@
 #include "format/trace_writer.h"
 #include "replay/buffer_arena.h"
 #include "replay/engine_factory.h"
+#include "replay/engine_probe.h"
 #include "replay/feed.h"
 #include "replay/issuer.h"
 #include "replay/payload.h"
@@ -60,6 +61,7 @@ proto::Header ResultHeader(const ReplaySetup& setup, const Engine& engine, int64
   header.mutable_replay()->set_engine(std::string(engine.name()));
   std::string mode = engine.mode();
   for (const auto& target : setup.targets) mode += "; " + target->access();
+  if (!setup.engine_reason.empty()) mode += "; auto: " + setup.engine_reason;
   header.mutable_replay()->set_engine_mode(mode);
   return header;
 }
@@ -150,15 +152,6 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   return outcome;
 }
 
-// "auto" is io_uring, or libaio where this kernel refuses that.
-Result<std::unique_ptr<Engine>> OpenChosenEngine(const std::string& name,
-                                                 const EngineOptions& options) {
-  if (name != "auto") return OpenEngine(name, options);
-  Result<std::unique_ptr<Engine>> engine = OpenEngine("io_uring", options);
-  if (engine.status().code() != StatusCode::kUnavailable) return engine;
-  return OpenEngine("libaio", options);
-}
-
 // Hands buffers back and completions on.
 class SinkOfThread : public IssueSink {
  public:
@@ -247,8 +240,13 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   engine_options.depth = ChooseDepth(options, *setup);
   engine_options.arena = arena.memory();
   for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   OpenChosenEngine(options.engine, engine_options));
+  std::string engine_name = options.engine;
+  if (engine_name == "auto") {
+    ASSIGN_OR_RETURN(const EngineChoice choice, ChooseEngine(engine_options.targets));
+    engine_name = choice.engine;
+    setup->engine_reason = choice.reason;
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(engine_name, engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, clock->NowNs()));
   ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());
