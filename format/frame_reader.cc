@@ -6,7 +6,7 @@
 namespace blktape {
 namespace {
 
-constexpr size_t kReadBytes = 256 << 10;
+constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kMagicBytes = 4;
 
 bool IsSkippable(uint32_t magic) { return (magic & 0xFFFFFFF0) == kSkippableMagic; }

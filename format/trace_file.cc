@@ -98,6 +98,8 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path
     std::remove(partial_path.c_str());  // made a moment ago, and holds nothing
     return writer.status();
   }
+  // Without its name on the disk no flushed frame would survive a power loss.
+  (void)SyncFolderOf(partial_path);
   return std::unique_ptr<TraceWriter>(std::make_unique<TraceFileWriter>(
       std::move(sink), *std::move(writer), path, partial_path, options));
 }
