@@ -1,0 +1,143 @@
+"""blktape info, dump and recover as a person uses them: what they say, and their exit statuses."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from tests.harness import blktape, cases
+
+MAKE_TRACE = "tests/format/make_trace"
+GOLDEN = "tests/format/golden/v1.tape"
+
+
+class VerbsTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def desktop(self, count, flush_every=0, name="day.tape"):
+        """A trace of `count` I/Os, the first at 1 s of its clock."""
+        subprocess.run([MAKE_TRACE, "desktop", str(count), str(flush_every), self.path(name)], check=True)
+        return self.path(name)
+
+    def cut(self, trace, to_bytes, name="cut.tape.partial"):
+        with open(trace, "rb") as whole, open(self.path(name), "wb") as cut:
+            cut.write(whole.read()[:to_bytes])
+        return self.path(name)
+
+    def test_info_of_a_whole_trace_exits_0_and_says_so(self):
+        done = blktape.run("info", self.desktop(1000))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("whole, nothing lost", done.stdout)
+        self.assertIn("disk0", done.stdout)
+        for line in done.stdout.replace(self.folder.name, "").splitlines():
+            self.assertLess(len(line), 80, line)
+
+    def test_info_counts_what_was_written(self):
+        said = json.loads(blktape.run("info", "--json", GOLDEN).stdout)
+        self.assertEqual(said["records"], 5)
+        self.assertEqual(said["records_by_op"], {"read": 2, "discard": 1, "flush": 1, "zone_append": 1})
+        self.assertEqual(said["bytes_by_op"]["read"], 16384 + 4096)
+        self.assertEqual((said["first_ns"], said["last_ns"], said["duration_ns"]), (-5, 4000, 4005))
+        self.assertEqual(said["start_wall_ns"], 1_700_000_000_000_000_000)
+        self.assertEqual(said["losses"], [{"reason": "RING_OVERRUN", "count": 12, "unknowable": 0}])
+        self.assertEqual(said["header"]["devices"][0]["name"], "nvme0n1")
+        self.assertEqual(said["file_bytes"], os.path.getsize(GOLDEN))
+
+    def test_a_stored_loss_exits_3_in_info_and_dump(self):
+        info = blktape.run("info", GOLDEN)
+        self.assertEqual(info.returncode, 3)
+        self.assertIn("ring overrun: 12 events", info.stdout)
+        dump = blktape.run("dump", "--csv", GOLDEN)
+        self.assertEqual(dump.returncode, 3)
+        self.assertEqual(dump.stderr, "warning: %s: ring overrun: 12 events\n" % GOLDEN)
+
+    def test_an_unfinished_trace_exits_3_and_tells_the_way_out(self):
+        partial = self.cut(self.desktop(40_000, 1000), 150_000)
+        done = blktape.run("info", partial)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("NOT FINISHED", done.stdout)
+        self.assertIn("blktape recover", done.stdout)
+        said = json.loads(blktape.run("info", "--json", partial).stdout)
+        self.assertFalse(said["finished"])
+        self.assertEqual(said["losses"][0]["reason"], "TRUNCATED_INPUT")
+
+    def test_what_is_no_trace_fails_with_its_name(self):
+        path = self.path("notes.txt")
+        with open(path, "w", encoding="utf-8") as notes:
+            notes.write("queue_ns,issue_ns\n1,2\n")
+        for verb in "info", "dump":
+            done = blktape.run(verb, path)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertTrue(done.stderr.startswith("error: " + path), done.stderr)
+
+    def test_dump_reads_standard_input(self):
+        trace = self.desktop(500)
+        with open(trace, "rb") as source:
+            piped = subprocess.run("cat | %s dump --csv -" % blktape.PROGRAM, shell=True, stdin=source,
+                                   stdout=subprocess.PIPE, check=True).stdout.decode()
+        self.assertEqual(piped, blktape.run("dump", "--csv", trace).stdout)
+
+    def test_dump_of_a_span_is_those_rows_of_the_whole(self):
+        trace = self.desktop(100_000)
+        rows = blktape.run("dump", "--csv", trace).stdout.splitlines()
+        first = int(rows[1].split(",")[0])
+        expected = [row for row in rows[1:]
+                    if 20_000_000_000 <= int(row.split(",")[0]) - first < 20_500_000_000]
+        self.assertGreater(len(expected), 100)
+        span = blktape.run("dump", "--csv", "--from", "20s", "--to", "20500ms", trace)
+        self.assertEqual(span.stdout.splitlines()[1:], expected)
+        self.assertEqual(span.returncode, 0)
+
+    def test_the_table_stays_below_80_columns(self):
+        done = blktape.run("dump", self.desktop(300))
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 301)
+        for line in lines:
+            self.assertLess(len(line), 80, line)
+
+    def test_dump_to_a_full_disk_fails(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([blktape.PROGRAM, "dump", "--csv", self.desktop(50_000)], stdout=full,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"No space left", done.stderr)
+
+    def test_recover_gives_a_partial_its_name_and_says_what_is_missing(self):
+        partial = self.cut(self.desktop(40_000, 1000), 150_000, "new.tape.partial")
+        before = blktape.run("dump", "--csv", partial).stdout
+        done = blktape.run("recover", partial)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("truncated input: an unknown number of events", done.stdout)
+        self.assertFalse(os.path.exists(partial))
+        recovered = self.path("new.tape")
+        subprocess.run(["zstd", "-tq", recovered], check=True)
+        self.assertEqual(blktape.run("dump", "--csv", recovered).stdout, before)
+        info = blktape.run("info", recovered)
+        self.assertEqual(info.returncode, 3)
+        self.assertIn("recovered from an unfinished one", info.stdout)
+
+    def test_recover_to_another_name_keeps_its_input(self):
+        partial = self.cut(self.desktop(40_000), 300_000)
+        self.assertEqual(blktape.run("recover", partial, "-o", self.path("out.tape")).returncode, 3)
+        self.assertTrue(os.path.exists(partial))
+        again = blktape.run("recover", partial, "-o", self.path("out.tape"))
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("exists", again.stderr)
+
+    def test_recover_of_a_whole_partial_loses_nothing(self):
+        whole = self.desktop(1000)
+        os.rename(whole, whole + ".partial")
+        done = blktape.run("recover", whole + ".partial")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("finished and whole", done.stdout)
+        self.assertEqual(blktape.run("info", whole).returncode, 0)
+
+
+if __name__ == "__main__":
+    cases.main()
