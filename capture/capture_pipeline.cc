@@ -110,6 +110,10 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     const std::optional<uint32_t> device = DeviceIndex(record.device);
     if (!device) return;
     io.record.device = *device;
+    if (record.op == Op::kFlush) {  // as NormalizeFlush has it of events
+      io.record.flags &= ~kFlagPreflush;
+      io.record.lba.reset();
+    }
     if (record.pid && IsOwn(*record.pid)) {
       CountOwn(io);
       return;

@@ -370,11 +370,20 @@ IoRecord BpfSource::RecordOf(const blktape_finished& event) const {
   record.device = event.dev;
   record.op = static_cast<Op>(event.op);
   record.flags = event.flags;
-  if (record.op != Op::kFlush) record.lba = Lba(event.sector);
+  if (record.op != Op::kFlush) {
+    record.lba = Lba(event.sector);
+  } else {
+    // The flush that software asks for is a bio with PREFLUSH and SYNC; of it the record keeps SYNC.
+    record.flags &= ~kFlagPreflush;
+    if (event.asked > 0) record.flags |= kFlagSync;
+  }
   record.bytes = event.bytes;
   // One cached stamp serves a whole plugged batch and can be a little older or, on a busy queue,
   // absent.
-  if (event.start_ns != 0) record.queue_ns = static_cast<int64_t>(event.start_ns);
+  // Nobody queued a derived flush: its stamp is of its own issue.
+  if (event.start_ns != 0 && (event.flags & kFlagDerived) == 0) {
+    record.queue_ns = static_cast<int64_t>(event.start_ns);
+  }
   if (event.issue_ns != 0) record.issue_ns = static_cast<int64_t>(event.issue_ns);
   if (event.complete_ns != 0) {
     record.complete_ns = static_cast<int64_t>(event.complete_ns);
