@@ -154,6 +154,12 @@ struct ProfileBuilder::Impl {
     // A read or write of no data is counted, but is no request that a latency would tell about.
     if ((io.op == Op::kRead || io.op == Op::kWrite) && io.bytes == 0) return;
     AddDifference(queue_ns, issue_ns, &latency.q2d);
+    // Only the records of a result have an ordinal.
+    if (io.ordinal && queue_ns && issue_ns && *issue_ns >= *queue_ns) {
+      Profile::Lateness& lateness = profile.lateness;
+      ((io.flags & kFlagBacklog) != 0 ? lateness.backlog : lateness.host)
+          .Add(*issue_ns - *queue_ns);
+    }
     AddDifference(issue_ns, complete_ns, &latency.d2c);
     if (queue_ns && complete_ns && *complete_ns >= *queue_ns) {
       latency.q2c.Add(*complete_ns - *queue_ns);

@@ -32,6 +32,13 @@ struct Profile {
     LatencyHistogram d2c;  // issue to completion: service
     LatencyHistogram q2c;  // queue to completion: response
   };
+  // In the result of a replay, all operations: submission after due. Of what could have been issued
+  // when due, this is the host's lateness; of what had to wait for a free slot or for a conflicting
+  // I/O, the drive's backlog.
+  struct Lateness {
+    LatencyHistogram host;
+    LatencyHistogram backlog;
+  };
   struct Depth {
     uint64_t max = 0;
     double mean = 0;       // over observed_ns
@@ -115,6 +122,7 @@ struct Profile {
   Latencies data;  // data requests: the headline
   Latencies all;   // all operations
   Latencies foreground_latency;
+  Lateness lateness;
   std::array<Latencies, kOpCount> latency_by_op;
   const Latencies& latency_of(Op op) const { return latency_by_op[static_cast<size_t>(op)]; }
 

@@ -137,7 +137,10 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   }
   text += Warnings(outcome);
   text += "\n" + LatencyHeading("");
-  text += LatencyRow("lateness", profile.all.q2d);
+  text += LatencyRow("lateness", profile.lateness.host);
+  if (profile.lateness.backlog.count() > 0) {
+    text += LatencyRow("backlog", profile.lateness.backlog);
+  }
   text += LatencyRow("service", profile.data.d2c);
   text += LatencyRow("response", profile.data.q2c);
   return text;
@@ -179,7 +182,8 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
                {"widened", outcome.widened()},
                {"stopped_early", outcome.stopped_early()},
                {"stop_reason", outcome.stop_reason()},
-               {"lateness_ns", LatencyJson(profile.all.q2d)},
+               {"lateness_ns", LatencyJson(profile.lateness.host)},
+               {"backlog_ns", LatencyJson(profile.lateness.backlog)},
                {"d2c_ns", LatencyJson(profile.data.d2c)},
                {"q2c_ns", LatencyJson(profile.data.q2c)},
                {"busy_ns", profile.busy_ns},

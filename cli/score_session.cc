@@ -147,7 +147,7 @@ class Session {
                   .rule = header.replay().rule(),
                   .engine = header.replay().engine(),
                   .outcome = {},
-                  .lateness = costs.profile.data.q2d,
+                  .lateness = costs.profile.lateness.host,
                   .service = costs.profile.data.d2c,
                   .busy_ns = costs.profile.busy_ns,
                   .wait_ns = costs.wait_ns,
