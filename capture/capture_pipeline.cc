@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <queue>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "capture/arrival_sorter.h"
 #include "capture/event_merger.h"
 #include "capture/io_assembler.h"
 
@@ -47,12 +47,6 @@ class NameTable {
   std::optional<uint32_t> last_id_;
 };
 
-struct LaterArrival {
-  bool operator()(const FinishedIo& a, const FinishedIo& b) const {
-    return a.record.arrival_ns() > b.record.arrival_ns();
-  }
-};
-
 IoAssemblerOptions AssemblerOptions(const CapturePipelineOptions& options) {
   IoAssemblerOptions assembler;
   assembler.hold_ns = options.hold_ns;
@@ -71,7 +65,8 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
         writer_(writer),
         names_(&options_),
         merger_(this, EventMergerOptions()),
-        assembler_(this, AssemblerOptions(options)) {
+        assembler_(this, AssemblerOptions(options)),
+        finished_(options.hold_records, [this](const FinishedIo& io) { Write(io); }) {
     BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
     if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
     for (const CaptureDevice& device : devices) {
@@ -98,7 +93,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   void Watermark(int64_t ns) {
     merger_.Release(ns);
     assembler_.Advance(ns);
-    ReleaseFinished(ns - options_.hold_ns);
+    finished_.Release(ns - options_.hold_ns);
     Keep(FlushIfDue());
   }
 
@@ -119,7 +114,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
       return;
     }
     sorts_finished_ = true;
-    Sort(io);
+    finished_.Add(io);
   }
 
   void QueuedSizes(Op op, uint64_t bytes, uint64_t count) {
@@ -172,7 +167,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   // IoAssembler::Output.
   void OnRecord(const FinishedIo& io) override {
     if (sorts_finished_) {
-      Sort(io);
+      finished_.Add(io);
     } else {
       Write(io);
     }
@@ -217,7 +212,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   Status Finish() {
     merger_.Finish();
     assembler_.Finish();
-    ReleaseFinished(std::numeric_limits<int64_t>::max());
+    finished_.Release(std::numeric_limits<int64_t>::max());
     return status_;
   }
 
@@ -225,7 +220,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   CaptureCounts counts() const {
     CaptureCounts counts = counts_;
     counts.passthrough = assembler_.passthrough();
-    counts.late_records += assembler_.late_records();
+    counts.late_records = assembler_.late_records() + finished_.late();
     return counts;
   }
 
@@ -268,28 +263,6 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     counts_.own_excluded_bytes += io.record.bytes;
   }
 
-  void Sort(const FinishedIo& io) {
-    if (released_ns_ && io.record.arrival_ns() < released_ns_) {
-      ++counts_.late_records;
-      Write(io);
-      return;
-    }
-    finished_.push(io);
-    while (finished_.size() > options_.hold_records) WriteOldestFinished();
-  }
-
-  void ReleaseFinished(int64_t until_ns) {
-    while (!finished_.empty() && finished_.top().record.arrival_ns() < until_ns) {
-      WriteOldestFinished();
-    }
-  }
-
-  void WriteOldestFinished() {
-    released_ns_ = finished_.top().record.arrival_ns();
-    Write(finished_.top());
-    finished_.pop();
-  }
-
   void Write(const FinishedIo& io) {
     if (!status_.ok()) return;
     if (options_.is_own && options_.is_own(io.record, CommView(io.comm))) {
@@ -313,10 +286,8 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   EventMerger merger_;
   IoAssembler assembler_;
   std::unordered_map<uint32_t, ProcessComm> process_names_;  // by pid
-  // Records of sources that pair themselves, oldest arrival on top.
-  std::priority_queue<FinishedIo, std::vector<FinishedIo>, LaterArrival> finished_;
+  ArrivalSorter finished_;  // records of sources that pair themselves
   bool sorts_finished_ = false;
-  std::optional<int64_t> released_ns_;
   int64_t flushed_ns_ = 0;
   Status status_;
   CaptureCounts counts_;

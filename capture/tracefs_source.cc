@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -224,17 +223,18 @@ Result<bool> TracefsSource::ReadRing(Ring* ring, int max_pages, CaptureSink* sin
   return false;
 }
 
-Status TracefsSource::ReadRings(bool all, CaptureSink* sink) {
+Result<bool> TracefsSource::ReadRings(CaptureSink* sink) {
+  bool all_drained = true;
   int64_t watermark_ns = Clock::Monotonic()->NowNs() - kCommitMarginNs;
   for (Ring& ring : rings_) {
-    const int max_pages = all ? std::numeric_limits<int>::max() : kPagesPerTurn;
-    ASSIGN_OR_RETURN(const bool drained, ReadRing(&ring, max_pages, sink));
+    ASSIGN_OR_RETURN(const bool drained, ReadRing(&ring, kPagesPerTurn, sink));
     if (!drained) {
+      all_drained = false;
       watermark_ns = std::min(watermark_ns, ring.decoder->last_ns().value_or(0));
     }
   }
   sink->OnWatermark(watermark_ns);
-  return OkStatus();
+  return all_drained;
 }
 
 Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
@@ -244,7 +244,7 @@ Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
   if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, "waiting for tracefs");
   }
-  RETURN_IF_ERROR(ReadRings(false, sink));
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool drained, ReadRings(sink));
   RETURN_IF_ERROR(RefreshFilter());
   return true;
 }
@@ -255,7 +255,10 @@ Status TracefsSource::Stop(CaptureSink* sink) {
     RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/enable", "0"));
   }
   RETURN_IF_ERROR(instance_->Set("tracing_on", "0"));
-  RETURN_IF_ERROR(ReadRings(true, sink));
+  // In turns here too: a backlog read ring by ring would not fit what the merger may hold.
+  for (bool drained = false; !drained;) {
+    ASSIGN_OR_RETURN(drained, ReadRings(sink));
+  }
   kernel_lost_ = 0;
   for (Ring& ring : rings_) {
     ASSIGN_OR_RETURN(const RingStats stats, ReadStats(ring));

@@ -60,7 +60,8 @@ class TracefsSource : public LiveSource {
   Status RefreshFilter();
   // Reads at most `max_pages`; true if the ring had no more.
   Result<bool> ReadRing(Ring* ring, int max_pages, CaptureSink* sink);
-  Status ReadRings(bool all, CaptureSink* sink);
+  // A turn of all rings; true if none had more.
+  Result<bool> ReadRings(CaptureSink* sink);
   Result<RingStats> ReadStats(const Ring& ring) const;
 
   std::vector<CaptureDevice> devices_;
