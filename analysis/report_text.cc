@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <vector>
@@ -223,7 +224,7 @@ std::string LatencyHeading(std::string_view title) {
 std::string LatencyRow(std::string_view label, const LatencyHistogram& histogram) {
   const std::optional<double> mean = histogram.mean_ns();
   return fmt::format("{:<13}{:>9}{:>10}{:>11}{:>11}{:>12}{:>10}\n", label,
-                     mean ? FormatDurationNs(static_cast<int64_t>(*mean + 0.5)) : "n/a",
+                     mean ? FormatDurationNs(std::llround(*mean)) : "n/a",
                      Cell(histogram, histogram.MeaningfulPercentileNs(kP50)),
                      Cell(histogram, histogram.MeaningfulPercentileNs(kP95)),
                      Cell(histogram, histogram.MeaningfulPercentileNs(kP99)),

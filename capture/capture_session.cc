@@ -204,7 +204,7 @@ Status CaptureSession::Finish() {
   const Status delivered = pipeline_->Finish();
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
-  const Status closed = Close(file_.get(), &summary);
+  Status closed = Close(file_.get(), &summary);
   RETURN_IF_ERROR(stopped);
   RETURN_IF_ERROR(delivered);
   return closed;

@@ -43,7 +43,7 @@ Status RecordFilter::AddOps(std::string_view names) {
 
 Status RecordFilter::AddRange(std::string_view range) {
   const size_t dash = range.find('-');
-  const Status wrong(
+  Status wrong(
       StatusCode::kInvalidArgument,
       "\"" + std::string(range) + "\" is no range of sectors: FIRST-LAST or FIRST-, in 512 bytes");
   if (dash == std::string_view::npos) return wrong;

@@ -147,7 +147,7 @@ Command PrepareCommand() {
       .summary = "Bring a drive into a known state before a replay: used or fresh",
       .examples =
           "blktape prepare --state used --target /dev/sdX --overwrite --resume sdx.json\n"
-          "blktape prepare --state fresh --target /dev/sdX --trace monday.tape --overwrite",
+          "blktape prepare --state fresh --target /dev/sdX --trace day.tape --overwrite",
       .declare = DeclarePrepare,
   };
 }

@@ -195,7 +195,15 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     std::fputs(ReplayText(*profile, *outcome).c_str(), stdout);
     if (keep) std::printf("\nresult      %s\n", flags->replay.result_path.c_str());
   }
-  const bool whole = !lost && !outcome->stopped_early() && outcome->errors() == 0 &&
+  // Damage shows only in reading the whole trace, which the replay has done by now.
+  const bool damaged = !lost && outcome->trace_lost_events() > 0;
+  if (damaged) {
+    std::fprintf(stderr,
+                 "warning: the trace is damaged: what is missing was not replayed\n  try:  blktape "
+                 "info %s\n",
+                 flags->replay.trace_path.c_str());
+  }
+  const bool whole = !lost && !damaged && !outcome->stopped_early() && outcome->errors() == 0 &&
                      outcome->short_transfers() == 0 && outcome->verify_mismatches() == 0;
   return whole ? kExitOk : kExitDegraded;
 }

@@ -37,6 +37,25 @@ std::string Line(const std::string& label, const std::string& text) {
   return fmt::format("{:<12}{}\n", label, text);
 }
 
+// The same within 79 columns, broken between words.
+std::string Wrapped(std::string label, const std::string& text) {
+  constexpr size_t kWidth = 67;
+  std::string lines;
+  std::string line;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    if (!line.empty() && line.size() + 1 + (end - begin) > kWidth) {
+      lines += Line(label, line);
+      label.clear();
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return lines + Line(label, line);
+}
+
 template <typename Map>
 std::string CountLines(const std::string& label, const Map& counts) {
   std::string lines;
@@ -97,7 +116,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   const proto::ReplayPlan& plan = profile.header.replay();
   std::string text = Line("replayed", plan.trace_name() + ", " + plan.rule());
   for (const proto::Device& target : plan.targets()) text += Line("on", DescribeTarget(target));
-  text += Line("engine", plan.engine() + ": " + plan.engine_mode());
+  text += Wrapped("engine", plan.engine() + ": " + plan.engine_mode());
   if (outcome.host_granted_size() > 0) {
     std::string granted;
     for (const std::string& one : outcome.host_granted()) {

@@ -52,7 +52,7 @@ BufferArena::~BufferArena() {
 }
 
 int BufferArena::LevelOf(uint64_t bytes) const {
-  return std::bit_width((std::max<uint64_t>(bytes, 1) - 1) / kPageBytes);
+  return static_cast<int>(std::bit_width((std::max<uint64_t>(bytes, 1) - 1) / kPageBytes));
 }
 
 bool BufferArena::IsFree(int level, uint64_t block) const {

@@ -76,7 +76,8 @@ Result<std::unique_ptr<TraceWriter>> CreateResult(const ReplayOptions& options,
                              {.records_per_frame = 16384});
 }
 
-void ReportPlan(const Plan& plan, const ReplayOptions& options, proto::ReplayOutcome* outcome) {
+void ReportPlan(const Plan& plan, const RecordStream& stream, const ReplayOptions& options,
+                proto::ReplayOutcome* outcome) {
   const PlanCounts& counts = plan.counts();
   outcome->set_planned(counts.planned);
   for (const auto& [reason, count] : counts.skipped) (*outcome->mutable_skipped())[reason] = count;
@@ -85,6 +86,7 @@ void ReportPlan(const Plan& plan, const ReplayOptions& options, proto::ReplayOut
   if (options.align) outcome->set_widened(counts.widened);
   if (options.idle_cap_ns) outcome->set_idle_cut_ns(plan.idle_cut_ns());
   if (options.rule == TimingRule::kMaxOrder) outcome->set_ungated(counts.ungated);
+  outcome->set_trace_lost_events(stream.lost_events());
 }
 
 void StopEarly(const std::string& reason, proto::ReplayOutcome* outcome) {
@@ -145,7 +147,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   RETURN_IF_ERROR(recorder.Flush());
 
   proto::ReplayOutcome outcome;
-  ReportPlan(plan, options, &outcome);
+  ReportPlan(plan, *setup->stream, options, &outcome);
   ReportIssuer(issuer, counters, &outcome);
   recorder.Report(&outcome);
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock.NowNs()));
@@ -302,7 +304,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   RETURN_IF_ERROR(recorder.Flush());
 
   proto::ReplayOutcome outcome;
-  ReportPlan(plan, options, &outcome);
+  ReportPlan(plan, *setup->stream, options, &outcome);
   ReportIssuer(*issuer, counters, &outcome);
   recorder.Report(&outcome);
   if (!issued.ok()) StopEarly(issued.message(), &outcome);

@@ -26,7 +26,7 @@ struct ReplaySetup {
   PlanOptions plan;
   // Rule, engine left out: what the result will name.
   proto::ReplayPlan named;
-  std::string engine_reason;  // why "auto" took the engine it took, with figures
+  std::string engine_reason;        // why "auto" took the engine it took, with figures
   std::optional<uint64_t> records;  // of the stream
   std::optional<int64_t> span_ns;
 };

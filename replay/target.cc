@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -242,19 +243,32 @@ class OpenTarget : public Target {
   }
 
   // A worker of the kernel lets go of what a ring of io_uring had registered a moment after its
-  // process has ended, so that the replay before this one can still seem to hold the device.
-  void OpenPatiently(int flags) {
+  // process has ended, so that the replay before this one can still seem to hold the target.
+  static bool Patiently(const std::function<bool()>& attempt, int busy_errno) {
     Clock* const clock = Clock::Monotonic();
     const int64_t deadline_ns = clock->NowNs() + 2 * kNanosPerSecond;
-    while (true) {
-      fd_.reset(open(path_.c_str(), flags));
+    while (!attempt()) {
       const int err = errno;
-      if (fd_ || err != EBUSY || clock->NowNs() >= deadline_ns) {
+      if (err != busy_errno || clock->NowNs() >= deadline_ns) {
         errno = err;
-        return;
+        return false;
       }
       clock->SleepUntilNs(clock->NowNs() + 20 * kNanosPerMilli);
     }
+    return true;
+  }
+
+  void OpenPatiently(int flags) {
+    Patiently(
+        [&] {
+          fd_.reset(open(path_.c_str(), flags));
+          return static_cast<bool>(fd_);
+        },
+        EBUSY);
+  }
+
+  bool LockPatiently() {
+    return Patiently([&] { return flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }, EWOULDBLOCK);
   }
 
   Status OpenDescriptor() {
@@ -273,7 +287,7 @@ class OpenTarget : public Target {
                         "  try:  lsblk, fuser -v " +
                         path_ + "; or --skip-writes");
     }
-    if (options_.write && !is_block_device() && flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (options_.write && !is_block_device() && !LockPatiently()) {
       return Status(StatusCode::kFailedPrecondition,
                     path_ +
                         " is in use: another program has locked it\n"

@@ -36,8 +36,7 @@ class TraceStream : public RecordStream {
   const std::optional<proto::Summary>& summary() const { return reader_->summary(); }
   // Whether this is the whole trace, once: then the summary's totals are this stream's.
   bool whole() const { return !options_.from_ns && !options_.to_ns && options_.loops == 1; }
-  // Events the recording lost, as far as met (all of them once Next() returned false).
-  uint64_t lost_events() const { return reader_->lost_events(); }
+  uint64_t lost_events() const override { return reader_->lost_events(); }
 
  private:
   TraceStream(std::string path, const TraceStreamOptions& options)

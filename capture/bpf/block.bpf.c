@@ -1,7 +1,8 @@
 // Sees block requests from issue to completion and hands each finished one to user space.
 //
-// The stamp of an issue waits in an array at (hardware queue, tag), which needs neither hashing nor allocation. A flush request borrows the
-// tag of the request it serves, so each hardware queue has one more slot for it: there is never more than one in flight a queue.
+// The stamp of an issue waits in an array at (hardware queue, tag), which needs neither hashing nor
+// allocation. A flush request borrows the tag of the request it serves, so each hardware queue has
+// one more slot for it: there is never more than one in flight a queue.
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 #include "vmlinux.h"
 // vmlinux.h comes first: the others need its types.
@@ -21,10 +22,30 @@ const volatile __u32 wake_every = 1024;
 const volatile bool want_names = 1;
 
 // io_record.h; static_asserts in bpf_source.cc hold the two together.
-enum { kRead, kWrite, kDiscard, kFlush, kWriteZeroes, kSecureErase, kZoneReset, kZoneResetAll,
-       kZoneOpen, kZoneClose, kZoneFinish, kZoneAppend, kUnknownOp = 255 };
-enum { kFlagSync = 1, kFlagFua = 2, kFlagPreflush = 4, kFlagMeta = 8, kFlagReadahead = 16,
-       kFlagDerived = 32, kFlagAtomic = 64 };
+enum {
+  kRead,
+  kWrite,
+  kDiscard,
+  kFlush,
+  kWriteZeroes,
+  kSecureErase,
+  kZoneReset,
+  kZoneResetAll,
+  kZoneOpen,
+  kZoneClose,
+  kZoneFinish,
+  kZoneAppend,
+  kUnknownOp = 255
+};
+enum {
+  kFlagSync = 1,
+  kFlagFua = 2,
+  kFlagPreflush = 4,
+  kFlagMeta = 8,
+  kFlagReadahead = 16,
+  kFlagDerived = 32,
+  kFlagAtomic = 64
+};
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -74,8 +95,8 @@ struct {
   __type(value, __u64);
 } rare_sizes SEC(".maps");
 
-// Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's address; an entry that was
-// overwritten costs the exact pid, nothing else.
+// Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's
+// address; an entry that was overwritten costs the exact pid, nothing else.
 #define OWNER_SLOTS 4096
 struct owner {
   __u64 bio;
@@ -134,9 +155,8 @@ static __always_inline int Find(struct gendisk *disk) {
   return -1;
 }
 
-#define IS_OP(op, name)                              \
-  (bpf_core_enum_value_exists(enum req_op, name) &&  \
-   (op) == bpf_core_enum_value(enum req_op, name))
+#define IS_OP(op, name) \
+  (bpf_core_enum_value_exists(enum req_op, name) && (op) == bpf_core_enum_value(enum req_op, name))
 
 static __always_inline __u8 OpOf(__u32 opf) {
   __u32 op = opf & 0xff;
@@ -250,8 +270,8 @@ int BPF_PROG(on_issue, struct request *rq) {
   struct blktape_slot *slot = SlotOf(rq, device, flush, counter);
   if (!slot) return 0;
   __u64 address = (__u64)rq;
-  // A requeue empties the slot, so that what is still in it is an I/O whose completion was not seen. It goes on its way
-  // without one, and is counted.
+  // A requeue empties the slot, so that what is still in it is an I/O whose completion was not
+  // seen. It goes on its way without one, and is counted.
   if (slot->rq) {
     __sync_fetch_and_add(&counter->tag_reused, 1);
     Emit(slot, 0, 0, counter);
@@ -266,7 +286,8 @@ int BPF_PROG(on_issue, struct request *rq) {
     __u32 index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending && pending->count) {
-      // Every pending one is served by the next flush request. Read what goes with them before giving them up.
+      // Every pending one is served by the next flush request. Read what goes with them before
+      // giving them up.
       __u64 first_ns = pending->first_ns;
       __u32 first_pid = (__u32)pending->pid;
       asked = (__u32)__sync_lock_test_and_set(&pending->count, 0);
@@ -326,8 +347,9 @@ int BPF_PROG(on_complete, struct request *rq, int status, unsigned int nr_bytes)
   if (!counter) return 0;
   bool flush = op == kFlush;
   if (!flush && nr_bytes == 0 && rq->__data_len == 0) {
-    // The end of a flush sequence completes the original once more: an fsync that was never issued, or a flagged write
-    // whose data is done already. A write whose slot still waits is told by the address below.
+    // The end of a flush sequence completes the original once more: an fsync that was never issued,
+    // or a flagged write whose data is done already. A write whose slot still waits is told by the
+    // address below.
     struct blktape_slot *waiting = rq->tag >= 0 ? SlotOf(rq, device, flush, counter) : 0;
     if (!waiting || waiting->rq != (__u64)rq) return 0;
   }

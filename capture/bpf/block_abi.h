@@ -1,4 +1,5 @@
-// What the BPF programs and the source in user space share. Included by both: C only, after the fixed-width types.
+// What the BPF programs and the source in user space share. Included by both: C only, after the
+// fixed-width types.
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 #ifndef BLKTAPE_CAPTURE_BPF_BLOCK_ABI_H_
 #define BLKTAPE_CAPTURE_BPF_BLOCK_ABI_H_
@@ -6,16 +7,16 @@
 #define BLKTAPE_MAX_DEVICES 32
 #define BLKTAPE_MAX_CPUS 1024
 
-// Reads and writes of 0 to 2 MiB are counted in an array by size in sectors; what else is queued is rare and
-// counted by a hash of (op, bytes).
+// Reads and writes of 0 to 2 MiB are counted in an array by size in sectors; what else is queued is
+// rare and counted by a hash of (op, bytes).
 #define BLKTAPE_SIZE_OPS 2
 #define BLKTAPE_SIZE_SLOTS 4097
 
 struct blktape_device {
-  __u32 dev;        // kernel dev_t: major << 20 | minor
-  __u32 base;       // its first slot
-  __u32 tags;       // slots a hardware queue has for tags; one more is for its flush request
-  __u32 queues;     // 0: bio-based, there are no requests to see
+  __u32 dev;     // kernel dev_t: major << 20 | minor
+  __u32 base;    // its first slot
+  __u32 tags;    // slots a hardware queue has for tags; one more is for its flush request
+  __u32 queues;  // 0: bio-based, there are no requests to see
 };
 
 // A request between issue and completion, at (hardware queue, tag). rq is 0 when free.
@@ -44,8 +45,8 @@ enum blktape_event_kind {
 struct blktape_finished {
   __u32 kind;
   __u32 dev;
-  __u64 issue_ns;  // 0: absent (bio-based)
-  __u64 start_ns;  // 0: absent
+  __u64 issue_ns;     // 0: absent (bio-based)
+  __u64 start_ns;     // 0: absent
   __u64 complete_ns;  // 0: its completion was not seen
   __u64 sector;
   __u32 bytes;
@@ -54,7 +55,7 @@ struct blktape_finished {
   __u16 cpu;
   __u8 op;
   __u8 unused;
-  __u16 prio;  // 0: none
+  __u16 prio;    // 0: none
   __s32 status;  // blk_status_t, or a negative errno from kernels before 5.16
   __u32 asked;
 };
@@ -68,15 +69,15 @@ struct blktape_name {
 // One a CPU; only ever growing.
 struct blktape_counters {
   __u64 finished;
-  __u64 ring_full;      // finished requests that found no room
+  __u64 ring_full;  // finished requests that found no room
   __u64 name_ring_full;
-  __u64 missing_start;  // completions without an issue stamp
-  __u64 tag_reused;     // a tag issued again without a completion in between
-  __u64 tag_range;      // a tag beyond the slots of its queue
-  __u64 bio_table_full; // bio-based devices: no room to remember a bio
+  __u64 missing_start;   // completions without an issue stamp
+  __u64 tag_reused;      // a tag issued again without a completion in between
+  __u64 tag_range;       // a tag beyond the slots of its queue
+  __u64 bio_table_full;  // bio-based devices: no room to remember a bio
   __u64 flagged_writes;
   __u64 flushes_asked;
-  __u64 unused[7];      // a line of its own for each CPU
+  __u64 unused[7];  // a line of its own for each CPU
 };
 
 struct blktape_size_key {

@@ -373,7 +373,8 @@ IoRecord BpfSource::RecordOf(const blktape_finished& event) const {
   if (record.op != Op::kFlush) {
     record.lba = Lba(event.sector);
   } else {
-    // The flush that software asks for is a bio with PREFLUSH and SYNC; of it the record keeps SYNC.
+    // The flush that software asks for is a bio with PREFLUSH and SYNC; of it the record keeps
+    // SYNC.
     record.flags &= ~kFlagPreflush;
     if (event.asked > 0) record.flags |= kFlagSync;
   }

@@ -21,6 +21,6 @@ struct BpfSourceOptions {
 // fails with kUnavailable where the kernel lacks BTF or refuses the programs, kPermissionDenied
 // without the rights.
 std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
-                                             const BpfSourceOptions& options = {});
+                                          const BpfSourceOptions& options = {});
 
 }  // namespace blktape

@@ -1,5 +1,6 @@
-// The few kernel types the programs read, cut down by hand from the kernel's BTF. preserve_access_index makes libbpf
-// relocate every field to where the running kernel has it (CO-RE), so layout and order here mean nothing.
+// The few kernel types the programs read, cut down by hand from the kernel's BTF.
+// preserve_access_index makes libbpf relocate every field to where the running kernel has it
+// (CO-RE), so layout and order here mean nothing.
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 #ifndef BLKTAPE_CAPTURE_BPF_VMLINUX_H_
 #define BLKTAPE_CAPTURE_BPF_VMLINUX_H_

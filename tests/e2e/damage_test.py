@@ -15,6 +15,7 @@ class DamageTest(unittest.TestCase):
     def setUpClass(cls):
         with open(SAMPLE, "rb") as file:
             cls.whole = file.read()
+        cls.all_records = blktape.ok("dump", SAMPLE, "--csv").stdout
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
@@ -48,6 +49,11 @@ class DamageTest(unittest.TestCase):
         for cut in [1, 3, 4, 17, len(self.whole) - 1] + [rng.randrange(len(self.whole)) for _ in range(6)]:
             with self.subTest(cut=cut):
                 statuses = self.each_verb(self.whole[:cut])
+                if cut > len(self.whole) * 9 // 10 and 0 in statuses.values():
+                    # Only the seek table at the end was hurt: every record is there, and info says what is not.
+                    self.assertEqual(blktape.run("dump", self.path, "--csv").stdout, self.all_records)
+                    self.assertIn("truncated", blktape.run("info", self.path).stdout)
+                    continue
                 self.assertNotIn(0, statuses.values(), statuses)
 
     def test_a_flipped_byte_is_never_silent(self):

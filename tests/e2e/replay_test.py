@@ -40,10 +40,16 @@ class ReplayTest(unittest.TestCase):
         again, result = self.rerecord(*replay_words)
         # Looking at a device before a replay reads some of it: what counts begins with the first I/O
         # of the trace and runs to the end.
-        got = sequence(again)
-        self.assertEqual(got[len(got) - len(want):], want)
-        extra = got[:len(got) - len(want)]
+        # Flushes that are asked for while one is on its way are served by one more, so that a device slower than the recorded
+        # one gets fewer.
+        got = [io for io in sequence(again) if io[0] != "flush"]
+        data = [io for io in want if io[0] != "flush"]
+        self.assertEqual(got[len(got) - len(data):], data)
+        extra = got[:len(got) - len(data)]
         self.assertTrue(all(op == "read" for op, _, _ in extra), extra)
+        flushes = sum(row["op"] == "flush" for row in again)
+        self.assertGreater(flushes, 0)
+        self.assertLessEqual(flushes, len(want) - len(data))
         self.assertEqual(sequence(blktape.dump(result)), want)
 
     def test_timed_by_io_uring_is_the_same_sequence(self):
