@@ -68,7 +68,7 @@ std::string CountLines(const std::string& label, const Map& counts) {
 // What a reader must know before believing the figures.
 std::string Warnings(const proto::ReplayOutcome& outcome) {
   std::string lines;
-  const auto warn = [&lines](const std::string& text) { lines += Line("note", text); };
+  const auto warn = [&lines](const std::string& text) { lines += Wrapped("note", text); };
   if (outcome.stopped_early()) warn("stopped early: " + outcome.stop_reason());
   for (const auto& [error, count] : outcome.errors_by_errno()) {
     warn(fmt::format("{} I/Os failed: {}", FormatCount(count), std::strerror(error)));
@@ -140,10 +140,11 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                           outcome.idle_cut_ns() > 0
                               ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
                               : ""));
-  text += Line("data", fmt::format("{} read, {} written; {} in all, {} while busy",
-                                   FormatBytes(profile.of(Op::kRead).bytes),
-                                   FormatBytes(profile.of(Op::kWrite).bytes),
-                                   Rate(bytes, outcome.wall_ns()), Rate(bytes, profile.busy_ns)));
+  text +=
+      Wrapped("data", fmt::format("{} read, {} written; {} in all, {} while busy",
+                                  FormatBytes(profile.of(Op::kRead).bytes),
+                                  FormatBytes(profile.of(Op::kWrite).bytes),
+                                  Rate(bytes, outcome.wall_ns()), Rate(bytes, profile.busy_ns)));
   if (outcome.has_verified_sectors()) {
     text += Line("verified",
                  fmt::format("{} sectors, {} wrong", FormatCount(outcome.verified_sectors()),
