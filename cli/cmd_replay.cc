@@ -259,7 +259,7 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Choice("--on-error", &options->replay.on_error, {"stop", "continue"},
                 "After an I/O failed (default stop)");
   flags->Duration("--spin", &options->replay.spin_ns,
-                  "Poll for so long before each due time (default 200us)");
+                  "Poll for so long before each due time (default 50us)");
   flags->Switch("--no-realtime", &options->no_realtime, "No SCHED_FIFO, locked memory, pinned CPU");
   flags->Size("--memory", &options->replay.buffer_bytes,
               "For I/Os in flight and prepared (default 32M)");

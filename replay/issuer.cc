@@ -13,7 +13,6 @@ namespace {
 // How often a waiting thread looks whether it shall stop.
 constexpr int64_t kStopPollNs = 100 * kNanosPerMilli;
 // How long it waits for completions before it looks again whether the feed has something.
-constexpr int64_t kBusySpinNs = 5 * kNanosPerMilli;
 constexpr int64_t kFeedPollNs = 20 * kNanosPerMicro;
 constexpr int64_t kForever = INT64_MAX;
 // A thread that slept less than a twentieth of this long never sleeps.
@@ -260,13 +259,9 @@ Status Issuer::SubmitBatch() {
 Status Issuer::Wait(int64_t now_ns) {
   int64_t until_ns = options_.spin_ns == 0 ? kForever : now_ns + kStopPollNs;
   if (starving_ && !stopping_) until_ns = now_ns + kFeedPollNs;
-  if (next_due_ns_ && !stopping_) {
-    // While I/Os are out, the kernel's own threads work for them, and a sleeper can wake behind one
-    // that does not yield for milliseconds: a short gap is polled through.
-    const bool busy = options_.spin_ns > 0 && engine_->in_flight() > 0;
-    const int64_t spin_ns = busy ? std::max(options_.spin_ns, kBusySpinNs) : options_.spin_ns;
-    until_ns = std::min(until_ns, *next_due_ns_ - spin_ns);
-  }
+  // No longer than spin_ns: the kernel completes I/Os by threads and soft interrupts of this CPU
+  // too, which a real-time thread that polls keeps waiting.
+  if (next_due_ns_ && !stopping_) until_ns = std::min(until_ns, *next_due_ns_ - options_.spin_ns);
   if (until_ns <= now_ns) return OkStatus();  // polls: the caller's loop comes round at once
   if (engine_->in_flight() > 0) {
     RETURN_IF_ERROR(Reap(until_ns));

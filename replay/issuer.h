@@ -73,7 +73,7 @@ struct IssuerOptions {
   uint32_t depth = 1;  // at most the engine's
   // Before a due time the thread sleeps until so long before it, then polls. 0 with a clock that
   // moves only when slept on.
-  int64_t spin_ns = 200'000;
+  int64_t spin_ns = 50'000;
   uint32_t batch = 1;  // at most so many a submission
   // A request that conflicts with an earlier one that is out waits for it, whatever the rule.
   bool order_overlaps = true;

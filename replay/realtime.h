@@ -1,17 +1,24 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace blktape {
+
+// Of the CPUs that `allowed` names, the one that served the fewest interrupts of devices (the
+// numbered rows of /proc/interrupts); of equals the last. Absent: none of them is in the table.
+std::optional<int> QuietestCpu(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
 // Makes the calling thread punctual for as long as the object lives, as far as the machine allows.
 // What is refused is no error: granted() says what was.
 class RealtimeScope {
  public:
   struct Wish {
-    // SCHED_FIFO, memory locked, one CPU. A thread that only works through a queue at full speed
-    // would take the CPU from the threads that feed it, and gains nothing.
+    // SCHED_FIFO, memory locked, one CPU, and still the I/O priority of an ordinary thread. A
+    // thread that only works through a queue at full speed would take the CPU from the threads that
+    // feed it, and gains nothing.
     bool punctual = true;
   };
   explicit RealtimeScope(const Wish& wish);
@@ -31,12 +38,14 @@ class RealtimeScope {
  private:
   void Lock();
   void Schedule();
+  void KeepIoPriority();
   void Pin();
 
   std::vector<std::string> granted_;
   bool fifo_ = false;
   bool fifo_suspended_ = false;
   bool locked_ = false;
+  bool io_priority_kept_ = false;
 };
 
 }  // namespace blktape

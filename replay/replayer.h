@@ -73,7 +73,7 @@ struct ReplayOptions {
   bool order_overlaps = true;   // conflicting I/Os are never in flight together
   uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
   uint64_t buffer_bytes = 32 << 20;  // memory for requests in flight and prepared
-  int64_t spin_ns = 200'000;         // poll for so long before each due time
+  int64_t spin_ns = 50'000;          // poll for so long before each due time
   bool realtime = true;              // SCHED_FIFO, locked memory, pinning where allowed
   std::string state = "as-is";       // copied into the result
   uint32_t cycle = 0;                // likewise
