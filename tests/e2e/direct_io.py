@@ -2,7 +2,7 @@
 """Direct I/O that a test can foretell: direct_io.py DEVICE WHAT.
 
 writes-and-reads  23 writes of 4 KiB and 17 reads of 16 KiB, one at a time, at the addresses of plan().
-mixed SEED COUNT  COUNT random reads, writes and fsyncs.
+mixed SEED COUNT [PAUSE_MS]  COUNT random reads, writes and fsyncs.
 Prints its process id.
 """
 
@@ -10,6 +10,7 @@ import mmap
 import os
 import random
 import sys
+import time
 
 
 def plan():
@@ -27,7 +28,7 @@ def mixed(seed, count, span):
         yield rng.choices((("read", offset, size), ("write", offset, size), ("flush", 0, 0)), (5, 4, 1))[0]
 
 
-def perform(device, todo):
+def perform(device, todo, pause_s=0):
     fd = os.open(device, os.O_RDWR | os.O_DIRECT)
     buffer = mmap.mmap(-1, 1 << 20)
     buffer.write(os.urandom(1 << 20))
@@ -39,12 +40,14 @@ def perform(device, todo):
             assert os.preadv(fd, [part], offset) == size
         else:
             os.fsync(fd)
+        time.sleep(pause_s)
     os.close(fd)
 
 
 if __name__ == "__main__":
     print(os.getpid(), flush=True)
     if sys.argv[2] == "mixed":
-        perform(sys.argv[1], mixed(int(sys.argv[3]), int(sys.argv[4]), 64 << 20))
+        perform(sys.argv[1], mixed(int(sys.argv[3]), int(sys.argv[4]), 64 << 20),
+                int(sys.argv[5]) / 1000 if len(sys.argv) > 5 else 0)
     else:
         perform(sys.argv[1], plan())
