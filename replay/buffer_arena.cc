@@ -106,7 +106,7 @@ std::byte* BufferArena::Acquire(uint64_t bytes) {
   const int level = LevelOf(bytes);
   if (level >= static_cast<int>(levels_.size())) {
     if (out_bytes_ > 0) return nullptr;
-    void* own = MapPages(WholePages(bytes));
+    void* own = MapHugePages(WholePages(bytes));
     if (own == MAP_FAILED) return nullptr;
     out_bytes_ += bytes;
     return static_cast<std::byte*>(own);

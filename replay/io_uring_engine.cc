@@ -83,8 +83,9 @@ class IoUringEngine : public KernelEngine {
   bool arena_registered_ = false;
   bool discard_command_ = true;  // until the kernel says that it does not know it
   bool wake_armed_ = false;
-  std::vector<bool> inline_;  // by target
-  Status failure_;            // a submission queue that stays full
+  std::vector<bool> inline_;            // by target
+  std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
+  Status failure_;                      // a submission queue that stays full
 };
 
 // Tries the flags that spare work first; an older kernel answers EINVAL to those it does not know.
@@ -151,7 +152,13 @@ Status IoUringEngine::Open() {
   RETURN_IF_ERROR(Setup());
   RegisterFiles();
   RegisterArena();
-  for (const Target* target : targets()) inline_.push_back(IssuesWithoutBlocking(target->fd()));
+  for (const Target* target : targets()) {
+    inline_.push_back(IssuesWithoutBlocking(target->fd()));
+    const proto::Device& device = target->description();
+    inline_bytes_.push_back(target->is_block_device() && device.max_sectors_kb() > 0
+                                ? uint64_t{1024} * device.max_sectors_kb()
+                                : UINT64_MAX);
+  }
   return polled_ ? ProvePolling() : OkStatus();
 }
 
@@ -284,7 +291,7 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       break;
     default:
       PrepareTransfer(entry, step, fd);
-      if (!inline_[index]) progress(slot).MarkPunted();
+      if (!inline_[index] || step.bytes > inline_bytes_[index]) progress(slot).MarkPunted();
   }
   if (files_registered_) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
   io_uring_sqe_set_data64(entry, slot);

@@ -50,7 +50,7 @@ TEST(IntervalUnionTest, EqualsCountingEachNanosecond) {
   for (int round = 0; round < 300; ++round) {
     std::vector<std::pair<int64_t, int64_t>> intervals;
     for (int i = 0; i < 30; ++i) {
-      const int64_t start = random() % 500;
+      const auto start = static_cast<int64_t>(random() % 500);
       intervals.emplace_back(start, start + random() % 20);
     }
     std::sort(intervals.begin(), intervals.end());
@@ -88,7 +88,7 @@ TEST(InFlightTest, EqualsCountingAtEveryStart) {
   for (int round = 0; round < 300; ++round) {
     std::vector<std::pair<int64_t, int64_t>> intervals;
     for (int i = 0; i < 40; ++i) {
-      const int64_t start = random() % 200;
+      const auto start = static_cast<int64_t>(random() % 200);
       intervals.emplace_back(start, start + random() % 50);
     }
     std::sort(intervals.begin(), intervals.end());

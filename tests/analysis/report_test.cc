@@ -124,10 +124,10 @@ TEST(DerivedFiguresTest, AreTheFormulasOfTheirMakers) {
 }
 
 TEST(MeasuredReferenceTest, WhatIsNoReportIsRefused) {
-  for (const char* text : {"", "[]", "{}", "{\"trace_hash\": 7}", "not json",
-                           "{\"trace_hash\": \"ab\", \"trace\": \"x\", \"score_version\": 1, "
-                           "\"valid\": true, \"targets\": [], \"cycles\": 0, \"segments\": [], "
-                           "\"waits_ns\": []}"}) {
+  const char* const no_cycles =
+      R"({"trace_hash": "ab", "trace": "x", "score_version": 1, "valid": true,
+          "targets": [], "cycles": 0, "segments": [], "waits_ns": []})";
+  for (const char* text : {"", "[]", "{}", "{\"trace_hash\": 7}", "not json", no_cycles}) {
     const auto reference = ParseReference(text, "ab");
     ASSERT_FALSE(reference.ok()) << text;
     EXPECT_EQ(reference.status().code(), StatusCode::kDataLoss);

@@ -79,7 +79,7 @@ class ScoreSessionTest : public ::testing::Test {
   }
 
   // A drive on which every I/O takes `service_ns(cycle)`.
-  ReplayFunction Drive(std::function<int64_t(uint32_t cycle)> service_ns) {
+  ReplayFunction Drive(const std::function<int64_t(uint32_t cycle)>& service_ns) {
     return [this, service_ns](
                const ReplayOptions& options, const std::atomic<bool>&,
                const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {

@@ -498,7 +498,7 @@ TEST_F(IoAssemblerTest, WhatGoesInComesOut) {
   for (int round = 0; round < 5000; ++round) {
     // A run of adjacent bios, issued as requests cut anywhere.
     const uint64_t begin = sector;
-    const int bios = 1 + random() % 8;
+    const auto bios = static_cast<int>(1 + random() % 8);
     for (int i = 0; i < bios; ++i) {
       const uint64_t bytes = (1 + random() % 16) * kBlock;
       Queue(++now, sector, bytes);

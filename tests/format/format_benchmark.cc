@@ -51,7 +51,8 @@ void Write(benchmark::State& state) {
     bytes = Written(static_cast<int>(state.range(0)), static_cast<uint32_t>(state.range(1))).size();
   }
   CountRecords(state);
-  state.counters["bytes_per_io"] = static_cast<double>(bytes) / Records().size();
+  state.counters["bytes_per_io"] =
+      static_cast<double>(bytes) / static_cast<double>(Records().size());
 }
 BENCHMARK(Write)
     ->ArgNames({"zstd", "frame"})

@@ -208,8 +208,8 @@ class Partition {
  public:
   Partition(const std::string& disk, uint64_t first_sector, uint64_t sectors)
       : disk_(open(disk.c_str(), O_RDWR | O_CLOEXEC)) {
-    part_.start = static_cast<long long>(first_sector * kSectorBytes);
-    part_.length = static_cast<long long>(sectors * kSectorBytes);
+    part_.start = static_cast<int64_t>(first_sector * kSectorBytes);
+    part_.length = static_cast<int64_t>(sectors * kSectorBytes);
     part_.pno = 1;
     Ask(BLKPG_ADD_PARTITION);
   }

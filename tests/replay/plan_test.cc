@@ -143,11 +143,11 @@ TEST(PlanTest, DevicesGoToTheirTargetsAndUnmappedOnesAreLeftOut) {
 TEST(PlanTest, MaxOrderNamesThoseThatHadCompletedBeforeTheArrival) {
   const Planned planned = All(
       {
-          Read(0, /*complete=*/100),  // A
-          Read(10, 40),               // B: nothing complete yet
-          Read(50, 90),               // C: after B
-          Read(95, 200),              // D: after B and C
-          Read(300, 310),             // E: after all
+          Read(0, /*complete_ns=*/100),  // A
+          Read(10, 40),                  // B: nothing complete yet
+          Read(50, 90),                  // C: after B
+          Read(95, 200),                 // D: after B and C
+          Read(300, 310),                // E: after all
       },
       OneTarget(TimingRule::kMaxOrder));
   ASSERT_EQ(planned.steps.size(), 5u);

@@ -129,9 +129,9 @@ TEST(PrepareJournalTest, ComesBackAsItWasSaved) {
 
 TEST(PrepareJournalTest, WhatIsNoJournalIsRefused) {
   const std::string path = FreshPath("junk.json");
-  for (const char* junk : {"", "{", "[]", "{\"target\": 1}",
-                           "{\"target\": \"x\", \"phase\": \"y\", \"done_bytes\": -1, "
-                           "\"rounds_iops\": []}"}) {
+  const char* const negative =
+      R"({"target": "x", "phase": "y", "done_bytes": -1, "rounds_iops": []})";
+  for (const char* junk : {"", "{", "[]", "{\"target\": 1}", negative}) {
     std::ofstream(path) << junk;
     EXPECT_EQ(LoadPrepareJournal(path).status().code(), StatusCode::kDataLoss) << junk;
   }

@@ -82,7 +82,7 @@ TEST_F(ResultRecorderTest, AWindowThatGrowsKeepsWhatItHolds) {
 
 TEST_F(ResultRecorderTest, ARecordHoldsDueSubmittedAndCompletedTimes) {
   Open();
-  IssuedIo io = Done(0, /*due=*/1'000, /*issue=*/1'040);
+  IssuedIo io = Done(0, /*due_ns=*/1'000, /*issue_ns=*/1'040);
   io.io.op = Op::kWrite;
   io.io.flags = kFlagFua;
   io.io.offset_bytes = 8192;

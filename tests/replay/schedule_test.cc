@@ -25,8 +25,8 @@ TEST(ScheduleTest, SpeedFourQuartersAndRoundsToTheNearest) {
 
 TEST(ScheduleTest, AnIdleGapRunsFromTheLastCompletionToTheNextArrivalAndIsCutToTheCap) {
   Schedule schedule(1.0, /*idle_cap_ns=*/25);
-  EXPECT_EQ(schedule.Advance(Read(0, /*complete=*/90)), 0);
-  EXPECT_EQ(schedule.Advance(Read(10, /*complete=*/40)), 10);
+  EXPECT_EQ(schedule.Advance(Read(0, /*complete_ns=*/90)), 0);
+  EXPECT_EQ(schedule.Advance(Read(10, /*complete_ns=*/40)), 10);
   // In flight until 90; idle from 90 to 200, that is 110, of which 85 are cut.
   EXPECT_EQ(schedule.Advance(Read(200, 210)), 115);
   EXPECT_EQ(schedule.idle_cut_ns(), 85);

@@ -84,16 +84,17 @@ class VerifierTest : public testing::Test {
   // Does an I/O on the pretended target and hands it over. `sequence` is the number - 1.
   void Do(Op op, uint64_t sector, uint64_t sectors, uint64_t sequence, uint32_t error = 0) {
     std::vector<std::byte> buffer(sectors * 512);
+    const auto place = target_.begin() + static_cast<ptrdiff_t>(sector * 512);
     if (op == Op::kWrite) {
       for (uint64_t i = 0; i < sectors; ++i) {
         Stamp(buffer.data() + i * 512, sector + i, WriteLedger::NumberOf(sequence));
       }
-      if (error == 0) std::copy(buffer.begin(), buffer.end(), target_.begin() + sector * 512);
+      if (error == 0) std::copy(buffer.begin(), buffer.end(), place);
     }
     if (op == Op::kWriteZeroes) {
-      std::fill_n(target_.begin() + sector * 512, sectors * 512, std::byte{0});
+      std::fill_n(place, sectors * 512, std::byte{0});
     }
-    if (op == Op::kRead) std::copy_n(target_.begin() + sector * 512, sectors * 512, buffer.begin());
+    if (op == Op::kRead) std::copy_n(place, sectors * 512, buffer.begin());
     IssuedIo io;
     io.io.op = op;
     io.io.offset_bytes = sector * 512;

@@ -292,7 +292,8 @@ TEST_P(KernelEngineTest, AnErrorIsTheRequestsAlone) {
   const auto all = Reap(8);
   for (const auto& [tag, completion] : all) {
     const bool wrong = tag == 2 || tag == 3 || tag == 5;
-    EXPECT_EQ(completion.error != 0, wrong) << "tag " << tag << ": " << strerror(completion.error);
+    EXPECT_EQ(completion.error != 0, wrong)
+        << "tag " << tag << ": " << strerror(static_cast<int>(completion.error));
   }
 }
 
@@ -308,7 +309,7 @@ TEST_P(KernelEngineTest, DiscardedBlocksOfThisTargetReadAsZeroes) {
   std::memset(Buffer(0), 0x77, kSlotBytes);
   ASSERT_EQ(Do(Request(0, Op::kWrite, 0, kSlotBytes)).error, 0u);
   const EngineCompletion discard = Do(Request(1, Op::kDiscard, 4 * kBlockBytes, 8 * kBlockBytes));
-  EXPECT_EQ(discard.error, 0u) << strerror(discard.error);
+  EXPECT_EQ(discard.error, 0u) << strerror(static_cast<int>(discard.error));
   EXPECT_EQ(discard.bytes_done, 8 * kBlockBytes);
   ASSERT_EQ(Do(Request(2, Op::kRead, 0, kSlotBytes)).error, 0u);
   EXPECT_TRUE(AllZero(Buffer(2) + 4 * kBlockBytes, 8 * kBlockBytes));
@@ -324,7 +325,7 @@ TEST_P(KernelEngineTest, WrittenZeroesReadAsZeroes) {
     EXPECT_EQ(zeroes.error, static_cast<uint32_t>(EOPNOTSUPP)) << "tmpfs cannot";
     return;
   }
-  EXPECT_EQ(zeroes.error, 0u) << strerror(zeroes.error);
+  EXPECT_EQ(zeroes.error, 0u) << strerror(static_cast<int>(zeroes.error));
   ASSERT_EQ(Do(Request(2, Op::kRead, 0, 3 * kBlockBytes)).error, 0u);
   EXPECT_TRUE(AllZero(Buffer(2) + kBlockBytes, kBlockBytes));
   EXPECT_EQ(std::memcmp(Buffer(2) + 2 * kBlockBytes, Buffer(0), kBlockBytes), 0);

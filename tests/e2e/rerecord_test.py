@@ -1,0 +1,81 @@
+"""Recordings that other programs made, replayed and recorded again: the same requests reach the device."""
+
+import collections
+import glob
+import os
+import unittest
+
+from tests.harness import blktape, cases, devices
+
+
+def data(rows):
+    """What is to be the same: everything but flushes, which a device without FUA gets more of."""
+    return [row for row in rows if row["op"] != "flush"]
+
+
+def key(row):
+    return row["op"], int(row["lba"]), int(row["bytes"])
+
+
+def pieces(row, limit):
+    """The requests a device gets that takes no more than `limit` bytes of data at once."""
+    op, lba, size = key(row)
+    if op not in ("read", "write"):
+        return [(op, lba, size)]
+    return [(op, lba + at // 512, min(limit, size - at)) for at in range(0, size, limit)]
+
+
+class RerecordTest(unittest.TestCase):
+    def setUp(self):
+        devices.need_devices()
+        self.folder = os.path.join(os.environ.get("BLKTAPE_SHARED", ""), "traces")
+        cases.need(os.environ.get("BLKTAPE_SHARED") and os.path.isdir(self.folder),
+                   "recordings shared beside the repository (BLKTAPE_SHARED)")
+        self.scratch = devices.Scratch(self)
+
+    def check(self, files, size_bytes):
+        trace, again = self.scratch.path("trace.tape"), self.scratch.path("again.tape")
+        blktape.ok("import", *sorted(glob.glob(os.path.join(self.folder, files))), "-o", trace)
+        target = self.scratch.loop(size_bytes)
+        queue = "/sys/block/%s/queue/" % os.path.basename(target)
+        with open(queue + "nomerges", "w") as setting:
+            setting.write("2")
+        with open(queue + "max_sectors_kb") as setting:
+            limit = int(setting.read()) * 1024
+        blktape.ok("record", "--device", target, "--settle", "0s", "-o", again, "--",
+                   os.path.realpath(blktape.PROGRAM), "replay", trace, "--target", target, "--overwrite", "--yes",
+                   "--max", "--engine", "io_uring")
+        recorded, replayed = data(blktape.dump(trace)), data(blktape.dump(again))
+        extra = collections.Counter(map(key, replayed))
+        extra.subtract(piece for row in recorded for piece in pieces(row, limit))
+        # Opening a target looks at its first sectors.
+        self.assertEqual({what: count for what, count in extra.items() if count and what[0] != "read"}, {})
+        self.assertGreaterEqual(min(extra.values()), 0)
+        # User space cannot ask for a flush and a write in one request: a write with PREFLUSH waits for
+        # the flush before it, and others pass. What the device does not take whole, io_uring hands
+        # to a worker. All others are in the recorded order.
+        plain = [key(row) for row in recorded if "fua" not in row["flags"] and len(pieces(row, limit)) == 1]
+        split = collections.Counter(piece for row in recorded for piece in pieces(row, limit)
+                                    if len(pieces(row, limit)) > 1)
+        seen = []
+        for row in replayed:
+            if split[key(row)] > 0:
+                split[key(row)] -= 1
+            elif "fua" not in row["flags"]:
+                seen.append(key(row))
+        seen = seen[len(seen) - len(plain):]
+        wrong = [at for at in range(len(plain)) if seen[at] != plain[at]]
+        self.assertEqual(wrong, [], [(seen[at], plain[at]) for at in wrong[:8]])
+
+    def test_takeoverjp(self):
+        self.check("blktrace-takeoverjp/sample.blktrace.0", 1300 << 30)
+
+    def test_a_desktop_on_nvme(self):
+        self.check("own/nvme-desktop/nvme0n1.blktrace.*", 16 << 30)
+
+    def test_a_desktop_on_a_loop_device(self):
+        self.check("own/loop-desktop/loop2.blktrace.*", 16 << 30)
+
+
+if __name__ == "__main__":
+    cases.main()
