@@ -33,13 +33,21 @@ class RerecordTest(unittest.TestCase):
                    "recordings shared beside the repository (BLKTAPE_SHARED)")
         self.scratch = devices.Scratch(self)
 
+    @staticmethod
+    def set_nomerges(queue, value):
+        with open(queue + "nomerges", "r+") as setting:
+            before = setting.read()
+            setting.seek(0)
+            setting.write(value)
+        return before
+
     def check(self, files, size_bytes):
         trace, again = self.scratch.path("trace.tape"), self.scratch.path("again.tape")
         blktape.ok("import", *sorted(glob.glob(os.path.join(self.folder, files))), "-o", trace)
         target = self.scratch.loop(size_bytes)
         queue = "/sys/block/%s/queue/" % os.path.basename(target)
-        with open(queue + "nomerges", "w") as setting:
-            setting.write("2")
+        # A loop device keeps its settings after it is given back.
+        self.addCleanup(self.set_nomerges, queue, self.set_nomerges(queue, "2"))
         with open(queue + "max_sectors_kb") as setting:
             limit = int(setting.read()) * 1024
         blktape.ok("record", "--device", target, "--settle", "0s", "-o", again, "--",
