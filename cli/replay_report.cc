@@ -77,7 +77,8 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn(FormatCount(outcome.short_transfers()) + " I/Os moved less than asked for");
   }
   if (outcome.verify_mismatches() > 0) {
-    warn(FormatCount(outcome.verify_mismatches()) + " sectors did not hold what was written last");
+    warn(FormatCount(outcome.verify_mismatches()) +
+         " sectors did not hold what was written last; first: " + outcome.first_mismatch());
   }
   if (outcome.foreign_sectors() > 0) {
     warn(fmt::format("somebody else moved {} on the target meanwhile",
@@ -227,6 +228,8 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
       outcome.has_verified_sectors() ? Json(outcome.verified_sectors()) : Json(nullptr);
   json["verify_mismatches"] =
       outcome.has_verify_mismatches() ? Json(outcome.verify_mismatches()) : Json(nullptr);
+  json["first_mismatch"] =
+      outcome.verify_mismatches() > 0 ? Json(outcome.first_mismatch()) : Json(nullptr);
   Json granted = Json::array();
   for (const std::string& one : outcome.host_granted()) granted.push_back(one);
   json["host"] = granted;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -15,6 +16,13 @@ namespace blktape {
 namespace {
 
 constexpr uint64_t kSweepBytes = 1 << 20;
+// Where a piece cannot be read as a whole.
+constexpr size_t kSweepStepBytes = 4096;
+
+// Whether the ledger says what must be found in a sector.
+bool IsKnown(uint32_t number) {
+  return number != WriteLedger::kNeverWritten && number != WriteLedger::kUnknown;
+}
 
 bool AllZero(std::span<const std::byte> content) {
   return std::all_of(content.begin(), content.end(),
@@ -27,7 +35,7 @@ void Verifier::Check(uint32_t target, uint64_t first_sector, std::span<const std
                      std::span<const uint32_t> expected, const char* when) {
   for (size_t i = 0; i < expected.size(); ++i) {
     const uint32_t number = expected[i];
-    if (number == WriteLedger::kNeverWritten || number == WriteLedger::kUnknown) continue;
+    if (!IsKnown(number)) continue;
     const std::span<const std::byte> sector = content.subspan(i * kSectorBytes, kSectorBytes);
     ++sectors_;
     const bool right =
@@ -72,6 +80,40 @@ Status Verifier::Completed(const IssuedIo& io) {
   }
 }
 
+void Verifier::SweepPiece(const Target& target, uint32_t index, std::span<std::byte> buffer,
+                          uint64_t first_sector, std::span<const uint32_t> expected) {
+  const ssize_t got = pread(target.fd(), buffer.data(), buffer.size(),
+                            static_cast<off_t>(first_sector * kSectorBytes));
+  const int error = got < 0 ? errno : 0;
+  if (got == static_cast<ssize_t>(buffer.size())) {
+    Check(index, first_sector, buffer, expected, "final sweep");
+  } else if (const size_t step = std::max<size_t>(kSweepStepBytes, target.logical_block_bytes());
+             buffer.size() > step) {
+    // What can be read of it is checked, so that a bad sector does not spoil its neighbours.
+    for (size_t at = 0; at < buffer.size(); at += step) {
+      const size_t bytes = std::min(step, buffer.size() - at);
+      const auto part = expected.subspan(at / kSectorBytes, bytes / kSectorBytes);
+      if (std::none_of(part.begin(), part.end(), IsKnown)) continue;
+      SweepPiece(target, index, buffer.subspan(at, bytes), first_sector + at / kSectorBytes, part);
+    }
+  } else {
+    CountUnread(index, first_sector, expected, error);
+  }
+}
+
+// What cannot be read does not hold what was written. `error` is 0 where the target ended before.
+void Verifier::CountUnread(uint32_t target, uint64_t first_sector,
+                           std::span<const uint32_t> expected, int error) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!IsKnown(expected[i])) continue;
+    ++sectors_;
+    if (mismatches_++ > 0) continue;
+    first_mismatch_ =
+        fmt::format("final sweep: sector {} of target {} cannot be read: {}", first_sector + i,
+                    target, error != 0 ? std::strerror(error) : "the target ends before it");
+  }
+}
+
 Status Verifier::Sweep(const std::vector<std::unique_ptr<Target>>& targets,
                        const std::atomic<bool>& stop) {
   ASSIGN_OR_RETURN(BufferArena arena, BufferArena::Create(kSweepBytes));
@@ -92,14 +134,9 @@ Status Verifier::Sweep(const std::vector<std::unique_ptr<Target>>& targets,
         const uint64_t begin_bytes = at * kSectorBytes;
         BLKTAPE_CHECK(begin_bytes < target.size_bytes());
         const uint64_t bytes = std::min(kSweepBytes, target.size_bytes() - begin_bytes);
-        const ssize_t got = pread(target.fd(), buffer, bytes, static_cast<off_t>(begin_bytes));
-        if (got < 0) {
-          return ErrnoStatus(errno, fmt::format("the final sweep reading byte {} of {}",
-                                                begin_bytes, target.path()));
-        }
-        expected_.resize(static_cast<size_t>(got) / kSectorBytes);
+        expected_.resize(bytes / kSectorBytes);
         RETURN_IF_ERROR(ledger_.Get(index, at, expected_));
-        Check(index, at, {buffer, static_cast<size_t>(got)}, expected_, "final sweep");
+        SweepPiece(target, index, {buffer, bytes}, at, expected_);
       }
     }
   }

@@ -35,8 +35,8 @@ class Verifier {
   // could not be kept), not a mismatch.
   Status Completed(const IssuedIo& io);
 
-  // Reads everything that was written from the targets and checks it. kCancelled when `stop` is
-  // set.
+  // Reads everything that was written from the targets and checks it; sectors that cannot be read
+  // (any more) are mismatches. kCancelled when `stop` is set.
   Status Sweep(const std::vector<std::unique_ptr<Target>>& targets, const std::atomic<bool>& stop);
 
   void Report(proto::ReplayOutcome* outcome) const;
@@ -45,6 +45,10 @@ class Verifier {
  private:
   void Check(uint32_t target, uint64_t first_sector, std::span<const std::byte> content,
              std::span<const uint32_t> expected, const char* when);
+  void SweepPiece(const Target& target, uint32_t index, std::span<std::byte> buffer,
+                  uint64_t first_sector, std::span<const uint32_t> expected);
+  void CountUnread(uint32_t target, uint64_t first_sector, std::span<const uint32_t> expected,
+                   int error);
 
   WriteLedger ledger_;
   const StampCheck check_;

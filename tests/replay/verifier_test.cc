@@ -190,5 +190,27 @@ TEST_F(VerifierTest, TheSweepReadsEverythingThatWasWritten) {
   EXPECT_EQ(Report().verify_mismatches(), 1);
 }
 
+TEST_F(VerifierTest, WhatTheSweepCannotReadIsAMismatch) {
+  const std::string path = FreshPath("cut.img");
+  ASSERT_TRUE(CreateScratchFile(path, 2 << 20).ok());
+  auto target = Target::Open(path, {});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  std::vector<std::unique_ptr<Target>> targets;
+  targets.push_back(std::move(*target));
+  target_.resize(2 << 20);
+  Do(Op::kWrite, 0, 16, 0);
+  Do(Op::kWrite, 3000, 8, 1);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.write(reinterpret_cast<const char*>(target_.data()),
+             static_cast<std::streamsize>(target_.size()));
+  file.close();
+  std::filesystem::resize_file(path, 8 * 512);
+  const std::atomic<bool> stop = false;
+  ASSERT_TRUE(verifier_->Sweep(targets, stop).ok());
+  EXPECT_EQ(Report().verified_sectors(), 24);
+  EXPECT_EQ(Report().verify_mismatches(), 16) << "8 of the first write, all 8 of the second";
+  EXPECT_THAT(Report().first_mismatch(), HasSubstr("sector 8 of target 0 cannot be read"));
+}
+
 }  // namespace
 }  // namespace blktape
