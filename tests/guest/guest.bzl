@@ -1,13 +1,13 @@
 """A Python test that boots guests (tests/guest/guest.py)."""
 
-def guest_test(name, srcs = None, data = [], deps = [], manual = False, **kwargs):
+def guest_test(name, srcs = None, data = [], deps = [], **kwargs):
     native.py_test(
         name = name,
         srcs = srcs or [name + ".py"],
         main = (srcs or [name + ".py"])[0],
         data = ["//cli:blktape"] + data,
         # qemu emulates two processors: nothing else runs beside it.
-        tags = ["local", "exclusive"] + (["manual"] if manual else []),
+        tags = ["local", "exclusive"],
         timeout = "long",
         deps = ["//tests/guest", "//tests/harness:cases"] + deps,
         **kwargs

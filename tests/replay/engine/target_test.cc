@@ -294,18 +294,5 @@ TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
   ExpectRefused(loop_->path(), {.overwrite = true}, "held by " + upper->name());
 }
 
-TEST_F(LoopTargetTest, AVolumeHeldByTheDeviceMapperIsRefused) {
-  MakeLoop();
-  const std::string name = "blktape-test-" + std::to_string(getpid());
-  if (Shell("dmsetup create " + name + " --noudevsync --table '0 1024 linear " + loop_->path() +
-            " 0'") != 0) {
-    GTEST_SKIP() << "SKIPPED: the kernel has no device mapper";
-  }
-  const auto target = Target::Open(loop_->path(), {.overwrite = true});
-  Shell("dmsetup remove --noudevsync " + name);
-  EXPECT_EQ(target.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(target.status().message(), HasSubstr(name));
-}
-
 }  // namespace
 }  // namespace blktape
