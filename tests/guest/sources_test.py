@@ -6,36 +6,10 @@ import io
 import re
 import unittest
 
-from tests.guest import guest
+from tests.guest import guest, workload
 from tests.harness import cases
 
 DISK = guest.Disk("nvme", 512 << 20)
-
-# File system work and direct I/O of every kind the disk knows; ends when all of it has reached the disk.
-WORKLOAD = r"""
-cat > /workload <<'END'
-set -eu
-disk=/dev/nvme0n1
-mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard $disk
-mount $disk /mnt
-for i in $(seq 1 40); do
-  dd if=/dev/urandom of=/mnt/file$i bs=1k count=$((i * 3)) conv=fsync 2> /dev/null
-done
-cp -r /mnt /mnt/../tmp/copy
-rm /mnt/file1 /mnt/file2*
-mv /mnt/file3 /mnt/file4
-sync
-fstrim /mnt
-umount /mnt
-dd if=$disk of=/dev/null bs=64k count=100 iflag=direct 2> /dev/null
-dd if=/dev/urandom of=$disk bs=4k count=64 seek=900 oflag=direct 2> /dev/null
-dd if=/dev/urandom of=$disk bs=4k count=16 seek=2000 oflag=direct,dsync 2> /dev/null
-blkdiscard -o 64M -l 8M $disk
-blkdiscard -z -o 96M -l 2M $disk
-sync
-END
-"""
-
 
 def rows(result, name):
     return list(csv.DictReader(io.StringIO(result.text(name))))
@@ -56,8 +30,8 @@ class SourcesTest(unittest.TestCase):
         cases.need(not guest.missing(), guest.missing())
 
     def run_guest(self, script, modules=("ext4",), programs=()):
-        return guest.Guest(programs=["mkfs.ext4", "dd", "blkdiscard", "fstrim", "mount", "umount", *programs],
-                           modules=list(modules), disks=[DISK], timeout_s=300).run(WORKLOAD + script).check()
+        return guest.Guest(programs=[*workload.PROGRAMS, *programs],
+                           modules=list(modules), disks=[DISK], timeout_s=300).run(workload.SCRIPT + script).check()
 
     def check_same_records(self, first, second, key=key):
         differences = collections.Counter(map(key, first))
