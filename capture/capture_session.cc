@@ -142,7 +142,7 @@ void CaptureSession::CheckOverruns() {
   }
 }
 
-bool CaptureSession::CheckWorld() {
+void CaptureSession::CheckDevices() {
   for (size_t i = 0; i < devices_.size(); ++i) {
     if (!present_[i] || sysfs_.IsPresent(devices_[i])) continue;
     present_[i] = false;
@@ -154,6 +154,10 @@ bool CaptureSession::CheckWorld() {
     pipeline_->OnLoss(loss);
     news_.push_back(loss.detail());
   }
+}
+
+bool CaptureSession::CheckWorld() {
+  CheckDevices();
   CheckOverruns();
   if (file_->paused() != was_paused_) {
     was_paused_ = file_->paused();
@@ -200,6 +204,7 @@ Status CaptureSession::Rotate(const std::string& next_path) {
 Status CaptureSession::Finish() {
   if (finished_) return OkStatus();
   finished_ = true;
+  CheckDevices();  // one may have gone since the last look
   const Status stopped = source_->Stop(pipeline_.get());
   const Status delivered = pipeline_->Finish();
   proto::Summary summary;

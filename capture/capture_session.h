@@ -74,7 +74,9 @@ class CaptureSession {
   CapturePipelineOptions PipelineOptions();
   std::string RenameProcess(std::string_view name) const;
   Status CheckClocks();
-  // Each second: disks that vanished, overruns, a full disk. False: no disk is left.
+  // Reports disks that vanished.
+  void CheckDevices();
+  // Each second: the disks, overruns, a full disk. False: no disk is left.
   bool CheckWorld();
   void CheckOverruns();
   // Which recorded disks hold `path`.
