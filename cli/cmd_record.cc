@@ -142,7 +142,8 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
     std::printf("  the last of %s traces\n", FormatCount(figures.files_finished).c_str());
   }
   if (loop.command_status) std::printf("  command: exit status %d\n", *loop.command_status);
-  if (!loop.settled) std::printf("  data of the command was still on its way to the disk\n");
+  if (!loop.settled)
+    std::printf("  data of the command may still have been on its way to the disk\n");
   if (figures.lost_events > 0) {
     std::printf("  LOST: %s events; `blktape info %s` says where\n",
                 FormatCount(figures.lost_events).c_str(), path.c_str());
