@@ -163,9 +163,10 @@ class TargetsTest(unittest.TestCase):
             replay stop /dev/mapper/faulty --max --skip-discards
             dmsetup remove faulty
 
-            # Up for a second, then refusing writes for a second, and so on.
+            # Up for a second, then refusing writes for a second, and so on. The sample's third to
+            # fifth second are reads, the tenth to fourteenth writes.
             echo "0 $sectors flakey $nvme 0 1 1 1 error_writes" | dmsetup create flakey
-            replay flakey /dev/mapper/flakey --to 6s --on-error continue
+            replay flakey /dev/mapper/flakey --from 3s --to 14s --speed 2 --on-error continue
             attempt flakey_dump blktape dump --csv /tmp/flakey.tape
             dmsetup remove flakey
 
@@ -217,6 +218,7 @@ class TargetsTest(unittest.TestCase):
             self.assertEqual(figures["errors_by_errno"], {str(errno.EIO): len(failed)})
             self.assertIn("write", {row["op"] for row in failed})
             self.assertNotIn("read", {row["op"] for row in failed})
+            self.assertIn("read", {row["op"] for row in self.records(result, "flakey_dump")})
             self.assertEqual(figures["issued"], figures["completed"])
 
         with self.subTest("a file is cut short"):
