@@ -186,7 +186,7 @@ class TargetsTest(unittest.TestCase):
             echo 1 > /sys/block/nvme0n1/device/device/remove
             ended removed
 
-            begin verified nvme1n1 /dev/nvme1n1 --verify --on-error continue
+            begin verified nvme1n1 /dev/nvme1n1 --engine libaio --verify --on-error continue
             echo 1 > /sys/block/nvme1n1/device/device/remove
             ended verified
             attempt verified_dump blktape dump --csv /tmp/verified.tape
