@@ -11,6 +11,7 @@ void DeviceFootprint::Add(Lba lba, uint64_t bytes) {
   begin_bytes = std::min(begin_bytes, begin);
   end_bytes = std::max(end_bytes, begin + std::min(bytes, UINT64_MAX - begin));
   address_bits |= begin | bytes;
+  longest_bytes = std::max(longest_bytes, bytes);
 }
 
 void Footprint::Add(const IoRecord& io) {

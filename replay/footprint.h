@@ -19,6 +19,7 @@ struct DeviceFootprint {
   uint64_t end_bytes = 0;  // 0: no address at all
   // The OR of all starts and sizes in bytes: its lowest set bit is what all are multiples of.
   uint64_t address_bits = 0;
+  uint64_t longest_bytes = 0;  // of one request; from a summary alone a bound: the whole extent
 
   void Add(Lba lba, uint64_t bytes);
   // Whether every request is whole blocks of this size (a power of two).

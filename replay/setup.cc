@@ -103,7 +103,10 @@ Footprint FootprintOfWorkload(const WorkloadSpec& spec) {
   device.begin_bytes = spec.begin_bytes;
   device.end_bytes = spec.begin_bytes + spec.span_bytes;
   device.address_bits = spec.begin_bytes | spec.align_bytes;
-  for (const WorkloadSpec::Size& size : spec.sizes) device.address_bits |= size.bytes;
+  for (const WorkloadSpec::Size& size : spec.sizes) {
+    device.address_bits |= size.bytes;
+    device.longest_bytes = std::max(device.longest_bytes, size.bytes);
+  }
   footprint.records = device.records;
   footprint.records_by_op[static_cast<size_t>(Op::kRead)] = spec.read_share > 0 ? 1 : 0;
   footprint.records_by_op[static_cast<size_t>(Op::kWrite)] = spec.read_share < 1 ? 1 : 0;
@@ -122,10 +125,12 @@ std::optional<Footprint> FootprintFromSummary(const proto::Summary& summary, int
   }
   for (const proto::DeviceExtent& extent : summary.extents()) {
     if (extent.device() >= footprint.devices.size()) footprint.devices.resize(extent.device() + 1);
-    footprint.devices[extent.device()] = {.records = extent.records(),
-                                          .begin_bytes = extent.begin_bytes(),
-                                          .end_bytes = extent.end_bytes(),
-                                          .address_bits = extent.address_bits()};
+    footprint.devices[extent.device()] = {
+        .records = extent.records(),
+        .begin_bytes = extent.begin_bytes(),
+        .end_bytes = extent.end_bytes(),
+        .address_bits = extent.address_bits(),
+        .longest_bytes = extent.end_bytes() - extent.begin_bytes()};
   }
   return footprint;
 }
@@ -209,6 +214,13 @@ Status CheckFit(const ReplayOptions& options, Remap remap, const DeviceFootprint
                     "\n  try:  a larger target, or --remap offset, scale or wrap (the result names "
                     "it, and\n        its score bears another name)",
                     path, FormatBytes(end_bytes), end_bytes, FormatBytes(target.size_bytes)));
+  }
+  if (footprint.longest_bytes > target.size_bytes) {
+    return Status(
+        StatusCode::kFailedPrecondition,
+        fmt::format("{} is too small: the trace has a request of {}, the target ends at {}\n"
+                    "  try:  a larger target, or --skip-discards where that is a discard",
+                    path, FormatBytes(footprint.longest_bytes), FormatBytes(target.size_bytes)));
   }
   if (!options.align && !footprint.AlignedTo(target.block_bytes)) {
     return Status(StatusCode::kFailedPrecondition,

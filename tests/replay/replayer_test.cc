@@ -183,6 +183,29 @@ TEST(ReplayerTest, ATargetTooSmallIsRefusedBeforeOneByteChanges) {
   EXPECT_EQ(content.str(), std::string(1 << 20, 'x'));
 }
 
+TEST(ReplayerTest, ARequestLargerThanTheTargetIsRefusedThoughAddressesAreWrapped) {
+  const std::string target = FreshPath("wrapped.img");
+  std::ofstream(target) << std::string(1 << 20, 'x');
+  ReplayOptions options;
+  options.trace_path = TempTrace("longest.tape", {Write(0, 10), Write(10, 20, 0, (1 << 20) + 512)});
+  options.mappings = {{"", target}};
+  options.overwrite = true;
+  options.remap = "wrap";
+  const auto refused = Replay(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(), HasSubstr("too small: the trace has a request of"));
+  std::stringstream content;
+  content << std::ifstream(target).rdbuf();
+  EXPECT_EQ(content.str(), std::string(1 << 20, 'x'));
+  // The extent is larger than the target, each request is not.
+  options.trace_path = TempTrace("wide.tape", {Write(0, 10), Write(10, 20, 8 << 20, 1 << 20)});
+  options.result_path = FreshPath("wrapped.tape");
+  const auto wrapped = Replay(options);
+  ASSERT_TRUE(wrapped.ok()) << wrapped.status().message();
+  EXPECT_EQ(wrapped->completed(), 2);
+  EXPECT_FALSE(wrapped->stopped_early());
+}
+
 TEST(ReplayerTest, OptionsThatContradictEachOtherAreNamed) {
   ReplayOptions options;
   EXPECT_THAT(Replay(options).status().message(), HasSubstr("a trace or a workload"));
