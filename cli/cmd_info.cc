@@ -234,6 +234,9 @@ class InfoText {
     for (const auto& [op, count] : outcome.emulated()) {
       Add("", Printable("emulated " + FormatCount(count) + ": " + op));
     }
+    for (const std::string& setting : outcome.settings_not_restored()) {
+      Add("", Printable("setting not restored: " + setting));
+    }
     if (outcome.stopped_early()) Add("", Printable("STOPPED EARLY: " + outcome.stop_reason()));
   }
 

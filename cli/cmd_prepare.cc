@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/queue_flags.h"
 #include "cli/target_consent.h"
 #include "replay/prepare.h"
 #include "replay/replayer.h"
@@ -91,6 +92,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   prepare.replay.mappings = {{flags->device, prepare.target_path}};
   prepare.max_rounds = static_cast<uint32_t>(std::min<uint64_t>(flags->rounds, 10'000));
   if (given.Given("--span")) prepare.span_bytes = flags->span_bytes;
+  TellRestoredQueues();
   if (Status checked = CheckTarget(*flags); !checked.ok()) return Fail(checked);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;

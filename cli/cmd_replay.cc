@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/queue_flags.h"
 #include "cli/replay_report.h"
 #include "cli/target_consent.h"
 #include "cli/temp_folder.h"
@@ -27,6 +28,7 @@ struct ReplayFlags {
   ReplayOptions replay;
   std::string target;
   std::vector<std::string> maps;
+  std::vector<std::string> settings;
   bool max = false;
   uint64_t queue_depth = 0;
   std::string think = "drop";
@@ -102,6 +104,7 @@ Status TakeFlags(const Flags& given, ReplayFlags* flags) {
   RETURN_IF_ERROR(TakeMappings(flags));
   RETURN_IF_ERROR(TakeRule(given, flags));
   RETURN_IF_ERROR(TakeOffset(flags));
+  ASSIGN_OR_RETURN(flags->replay.queue_settings, ParseQueueSettings(flags->settings));
   if (flags->queue_depth > 1'000'000 || flags->depth > 1'000'000) {
     return Status(StatusCode::kInvalidArgument, "a queue depth is at most 32767");
   }
@@ -160,6 +163,7 @@ class ProgressDisplay {
 
 int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
+  TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
   if (Status made = CreateScratchTargets(flags->replay, flags->create, stop); !made.ok())
     return Fail(made);
@@ -203,7 +207,8 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
                  "info %s\n",
                  flags->replay.trace_path.c_str());
   }
-  const bool whole = !lost && !damaged && !outcome->stopped_early() && outcome->errors() == 0 &&
+  const bool whole = !lost && !damaged && outcome->settings_not_restored().empty() &&
+                     !outcome->stopped_early() && outcome->errors() == 0 &&
                      outcome->short_transfers() == 0 && outcome->verify_mismatches() == 0;
   return whole ? kExitOk : kExitDegraded;
 }
@@ -234,6 +239,7 @@ void DeclareMapping(Flags* flags, ReplayFlags* options) {
   flags->Switch("--align", &options->replay.align, "Widen requests to whole blocks of the target");
   flags->Choice("--unsupported", &options->replay.unsupported, {"fail", "skip", "emulate"},
                 "Operations the target lacks (default fail)");
+  DeclareQueueSettings(flags, &options->settings);
   flags->Switch("--skip-writes", &options->replay.skip_writes,
                 "Change nothing; skipped I/Os keep their time");
   flags->Switch("--skip-discards", &options->replay.skip_discards, "Leave out discards");

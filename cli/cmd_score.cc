@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "analysis/score_report.h"
 #include "base/clock.h"
@@ -17,8 +19,10 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/queue_flags.h"
 #include "cli/score_session.h"
 #include "cli/target_consent.h"
+#include "replay/queue_setting.h"
 #include "replay/replayer.h"
 
 namespace blktape {
@@ -26,6 +30,7 @@ namespace {
 
 struct ScoreOptions {
   ScoreSessionOptions session;
+  std::vector<std::string> settings;
   bool json = false;
   bool published = false;
   bool create = false;
@@ -105,12 +110,18 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   session.until_precise = options.published;
   if (session.folder.empty()) session.folder = DefaultFolder(session);
 
+  Result<std::vector<QueueSetting>> settings = ParseQueueSettings(options.settings);
+  if (!settings.ok()) return Fail(settings.status());
+  session.queue_settings = *std::move(settings);
+  TellRestoredQueues();
+
   // What the target or the trace forbids is said before anything is left behind.
   ReplayOptions preview;
   preview.trace_path = session.trace_path;
   preview.mappings.push_back({.device = "", .target_path = session.target_path});
   preview.overwrite = session.overwrite;
   preview.unsupported = session.unsupported;
+  preview.queue_settings = session.queue_settings;
   const std::atomic<bool>& stop = StopOnSignals();
   if (Status made = CreateScratchTargets(preview, options.create, stop); !made.ok()) {
     return Fail(made);
@@ -196,6 +207,7 @@ Command ScoreCommand() {
                       "How requests reach the target [auto]");
         flags->Choice("--unsupported", &session.unsupported, {"fail", "skip", "emulate"},
                       "Operations that the target lacks [fail]");
+        DeclareQueueSettings(flags, &options->settings);
         flags->Duration("--pause", &session.pause_ns, "Idle time before each run [2s]");
         flags->Text("-o,--output", &session.folder,
                     "Where report and result traces go [TRACE-on-TARGET]", "DIR");

@@ -84,6 +84,9 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn(fmt::format("somebody else moved {} on the target meanwhile",
                      FormatBytes(outcome.foreign_sectors() * kSectorBytes)));
   }
+  for (const std::string& one : outcome.settings_not_restored()) {
+    warn("queue setting not restored: " + one);
+  }
   if (outcome.punted() > 0) {
     warn(FormatCount(outcome.punted()) + " I/Os were handed to a kernel worker");
   }
@@ -117,6 +120,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   const proto::ReplayPlan& plan = profile.header.replay();
   std::string text = Line("replayed", plan.trace_name() + ", " + plan.rule());
   for (const proto::Device& target : plan.targets()) text += Line("on", DescribeTarget(target));
+  for (const std::string& setting : plan.settings_changed()) text += Wrapped("setting", setting);
   text += Wrapped("engine", plan.engine() + ": " + plan.engine_mode());
   if (outcome.host_granted_size() > 0) {
     std::string granted;
@@ -230,6 +234,8 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
       outcome.has_verify_mismatches() ? Json(outcome.verify_mismatches()) : Json(nullptr);
   json["first_mismatch"] =
       outcome.verify_mismatches() > 0 ? Json(outcome.first_mismatch()) : Json(nullptr);
+  json["settings_changed"] = plan.settings_changed();
+  json["settings_not_restored"] = outcome.settings_not_restored();
   Json granted = Json::array();
   for (const std::string& one : outcome.host_granted()) granted.push_back(one);
   json["host"] = granted;
@@ -239,6 +245,9 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
 std::string PreviewText(const ReplayPreview& preview) {
   std::string text = Line("would run", preview.rule);
   for (const proto::Device& target : preview.targets) text += Line("on", DescribeTarget(target));
+  for (const std::string& setting : preview.settings) {
+    text += Line("setting", setting + " while it runs");
+  }
   text += CountLines("I/Os", preview.planned_by_op);
   text += Line("data", FormatBytes(preview.planned_bytes));
   text += CountLines("left out", preview.skipped);

@@ -63,6 +63,9 @@ class Session {
     if (options_.unsupported != "fail") {
       report_.rule += ", unsupported operations: " + options_.unsupported;
     }
+    for (const QueueSetting& setting : options_.queue_settings) {
+      report_.rule += ", " + setting.name + "=" + setting.value;
+    }
     return OkStatus();
   }
 
@@ -126,6 +129,7 @@ class Session {
     ReplayOptions replay = Common(timed);
     replay.mappings.push_back({.device = "", .target_path = options_.target_path});
     replay.engine = options_.engine;
+    replay.queue_settings = options_.queue_settings;
     // After the first run what lies on the target is that run's own.
     replay.overwrite = options_.overwrite || !report_.runs.empty();
     replay.cycle = static_cast<uint32_t>(cycle);

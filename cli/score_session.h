@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
+#include "replay/queue_setting.h"
 #include "replay/replayer.h"
 
 namespace blktape {
@@ -33,7 +35,8 @@ struct ScoreSessionOptions {
   std::string reference_folder;  // empty: the simulated drive
   std::string engine = "auto";
   std::string unsupported = "fail";
-  int64_t pause_ns = 2 * kNanosPerSecond;  // before each run, for the drive to settle
+  std::vector<QueueSetting> queue_settings;  // of the target's disk, during each run
+  int64_t pause_ns = 2 * kNanosPerSecond;    // before each run, for the drive to settle
 };
 
 // RunReplay of replay/replayer.h, or a fake.

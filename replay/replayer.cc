@@ -23,10 +23,12 @@
 #include "replay/payload.h"
 #include "replay/payload_fill.h"
 #include "replay/plan.h"
+#include "replay/queue_settings.h"
 #include "replay/realtime.h"
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
+#include "replay/system_view.h"
 #include "replay/verifier.h"
 #include "replay/write_ledger.h"
 
@@ -233,10 +235,33 @@ Status SweepAndReport(Verifier* verifier, const ReplaySetup& setup, const std::a
   return OkStatus();
 }
 
+// Sets the queues of the targets' disks, and describes the targets as they are from then on.
+Result<std::unique_ptr<QueueSettingsScope>> SetQueues(const ReplayOptions& options,
+                                                      ReplaySetup* setup) {
+  std::vector<std::string> disks;
+  for (const std::unique_ptr<Target>& target : setup->targets) {
+    const std::string& name = target->description().name();
+    const std::string disk = DiskOfPartition(MachineView(), name).value_or(name);
+    if (std::find(disks.begin(), disks.end(), disk) == disks.end()) disks.push_back(disk);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<QueueSettingsScope> scope,
+                   QueueSettingsScope::Apply(disks, options.queue_settings));
+  if (options.queue_settings.empty()) return scope;
+  for (size_t i = 0; i < setup->targets.size(); ++i) {
+    setup->targets[i]->RefreshQueueSettings();
+    setup->descriptions[i] = setup->targets[i]->description();
+    *setup->named.mutable_targets(static_cast<int>(i)) = setup->descriptions[i];
+  }
+  for (const std::string& one : scope->changed()) setup->named.add_settings_changed(one);
+  return scope;
+}
+
 Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* setup,
                                      const std::atomic<bool>& stop,
                                      const std::function<void(const ReplayProgress&)>& progress) {
   Clock* clock = Clock::Monotonic();
+  // Before the engine, so that it is drained before the settings go back, however this ends.
+  ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queues, SetQueues(options, setup));
   ASSIGN_OR_RETURN(BufferArena arena, BufferArena::Create(options.buffer_bytes));
   EngineOptions engine_options;
   engine_options.depth = ChooseDepth(options, *setup);
@@ -316,6 +341,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
     outcome.set_foreign_sectors(*foreign);
   }
   if (verifier) RETURN_IF_ERROR(SweepAndReport(&*verifier, *setup, stop, &outcome));
+  for (const std::string& one : queues->Restore()) outcome.add_settings_not_restored(one);
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock->NowNs()));
   return outcome;
 }
@@ -335,6 +361,9 @@ Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
   ReplayPreview preview;
   preview.rule = setup.named.rule();
   preview.targets = setup.descriptions;
+  for (const QueueSetting& setting : options.queue_settings) {
+    preview.settings.push_back(setting.name + "=" + setting.value);
+  }
   if (!whole) return preview;
   Plan plan(setup.stream.get(), setup.plan);
   PlannedIo io;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "format/trace.pb.h"
 #include "replay/generator.h"
+#include "replay/queue_setting.h"
 #include "replay/record_stream.h"
 
 namespace blktape {
@@ -55,6 +56,8 @@ struct ReplayOptions {
   uint64_t loops = 1;
   // Nothing is issued later than this after the start; the run is whole nevertheless.
   std::optional<int64_t> duration_ns;
+  // Of the disks that the targets are or lie on as partitions, for the time of the run.
+  std::vector<QueueSetting> queue_settings;
   std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
   std::string result_path;      // empty: no result trace is kept
   bool overwrite = false;
@@ -102,6 +105,7 @@ Result<proto::ReplayOutcome> RunReplay(const ReplayOptions& options, const std::
 struct ReplayPreview {
   std::string rule;
   std::vector<proto::Device> targets;
+  std::vector<std::string> settings;  // queue settings for the time of the run
   uint64_t planned = 0;
   uint64_t planned_bytes = 0;
   std::map<std::string, uint64_t> planned_by_op;

@@ -67,6 +67,10 @@ Status CheckOptions(const ReplayOptions& options) {
       }
     }
   }
+  if (!options.queue_settings.empty() && !NeedsTarget(options)) {
+    return Invalid("queue settings are those of a disk, and the " + options.engine +
+                   " engine touches none");
+  }
   if (options.mappings.empty() && NeedsTarget(options)) {
     return Invalid("no target is named\n  try:  --target /dev/sdX, or a file");
   }
@@ -293,6 +297,10 @@ Status OpenTargets(const ReplayOptions& options, const Footprint& footprint,
                      Target::Open(path, {.write = !options.skip_writes,
                                          .overwrite = options.overwrite,
                                          .keep_paths = {options.trace_path, options.result_path}}));
+    if (!options.queue_settings.empty() && !target->is_block_device()) {
+      return Invalid(path + " is a file: the queue of the disk below it is not its own to set\n" +
+                     "  try:  a block device as the target, or without queue settings");
+    }
     setup->plan.targets.push_back({.size_bytes = target->size_bytes(),
                                    .block_bytes = target->logical_block_bytes(),
                                    .abilities = target->abilities()});

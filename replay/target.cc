@@ -144,6 +144,15 @@ class OpenTarget : public Target {
   std::string access() const override { return direct_.how; }
   const TargetAbilities& abilities() const override { return abilities_; }
   const proto::Device& description() const override { return description_; }
+  void RefreshQueueSettings() override {
+    if (!is_block_device()) return;
+    const Result<proto::Device> now = DescribeDisk(disk_folder_);
+    if (!now.ok()) return;
+    description_.set_scheduler(now->scheduler());
+    if (now->has_nomerges()) description_.set_nomerges(now->nomerges());
+    if (now->has_read_ahead_kb()) description_.set_read_ahead_kb(now->read_ahead_kb());
+    if (now->has_nr_requests()) description_.set_nr_requests(now->nr_requests());
+  }
   std::optional<uint64_t> StatSectors() const override {
     if (!is_block_device()) return std::nullopt;
     const std::optional<BlockStat> stat = ReadBlockStat(folder_);

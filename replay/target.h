@@ -51,6 +51,8 @@ class Target {
   virtual const TargetAbilities& abilities() const = 0;
   // Geometry, model, serial, queue settings: for the result and the confirmation.
   virtual const proto::Device& description() const = 0;
+  // Reads the queue settings of the description anew.
+  virtual void RefreshQueueSettings() {}
   // Sectors (512 B) read + written + discarded according to the device's own statistics; absent for
   // a file.
   virtual std::optional<uint64_t> StatSectors() const = 0;

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "replay/queue_setting.h"
+
+namespace blktape {
+
+// --set, of the verbs that replay.
+void DeclareQueueSettings(Flags* flags, std::vector<std::string>* settings);
+Result<std::vector<QueueSetting>> ParseQueueSettings(const std::vector<std::string>& settings);
+
+// At the start of every verb that works on targets: undoes what a killed replay has left set, and
+// says so on stderr.
+void TellRestoredQueues();
+
+}  // namespace blktape
