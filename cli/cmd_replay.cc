@@ -251,6 +251,10 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Choice("--engine", &options->replay.engine,
                 {"auto", "io_uring", "libaio", "simulated", "null"},
                 "What issues the I/Os (default auto: probes the target)");
+  flags->Switch("--sqpoll", &options->replay.submission_thread,
+                "io_uring: a kernel thread submits; wants a CPU of its own");
+  flags->Switch("--iopoll", &options->replay.polled_completion,
+                "io_uring: poll for completions (drivers with poll queues, as NVMe)");
   flags->Count("--depth", &options->depth,
                "At most N in flight in a timed or --max replay (default: the target's)");
   flags->Count("--compressible", &options->compressible,

@@ -16,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "format/trace.pb.h"
 #include "replay/kernel_engine.h"
 #include "replay/nowait.h"
 
@@ -31,6 +33,19 @@ constexpr uint64_t kWakeData = ~0ull;
 // The kernel registers at most 1 GiB a buffer.
 constexpr size_t kMaxRegisteredBytes = 1ull << 30;
 constexpr uint32_t kSubmissionThreadIdleMs = 2000;
+
+// Whether sysfs says so; a file's disk is not known here.
+bool HasNoPollQueues(const Target& target) {
+  if (!target.is_block_device()) return false;
+  const proto::Device& device = target.description();
+  const std::string folder =
+      "/sys/dev/block/" + std::to_string(device.major()) + ":" + std::to_string(device.minor());
+  for (const char* queue : {"/queue/io_poll", "/../queue/io_poll"}) {
+    const Result<std::string> polls = ReadAttribute(folder + queue);
+    if (polls.ok()) return *polls == "0";
+  }
+  return false;
+}
 
 class IoUringEngine : public KernelEngine {
  public:
@@ -162,9 +177,17 @@ Status IoUringEngine::Open() {
   return polled_ ? ProvePolling() : OkStatus();
 }
 
-// A read by a ring of its own: a driver without poll queues answers EOPNOTSUPP.
+// Before 6.11 a queue without polling takes polled requests and completes them by interrupt; since
+// then it answers EOPNOTSUPP. So the queue is asked, then a read by a ring of its own tells.
 Status IoUringEngine::ProvePolling() {
   for (const Target* target : targets()) {
+    const auto refuse = [target](const std::string& why) {
+      return Status(StatusCode::kUnavailable,
+                    target->path() + ": polled completion: " + why +
+                        "\n  try:  without it; NVMe drives need the module parameter "
+                        "nvme.poll_queues");
+    };
+    if (HasNoPollQueues(*target)) return refuse("the driver has no poll queues");
     io_uring ring{};
     if (io_uring_queue_init(1, &ring, IORING_SETUP_IOPOLL) != 0) continue;
     alignas(4096) static std::byte page[4096];
@@ -176,10 +199,7 @@ Status IoUringEngine::ProvePolling() {
     if (result >= 0) result = completion->res;
     io_uring_queue_exit(&ring);
     if (result >= 0 || result == -EAGAIN) continue;
-    return Status(StatusCode::kUnavailable,
-                  target->path() + ": polled completion: " + std::strerror(-result) +
-                      "\n  try:  without polling; NVMe drives need the module parameter "
-                      "nvme.poll_queues");
+    return refuse(std::strerror(-result));
   }
   return OkStatus();
 }

@@ -266,6 +266,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   EngineOptions engine_options;
   engine_options.depth = ChooseDepth(options, *setup);
   engine_options.arena = arena.memory();
+  engine_options.submission_thread = options.submission_thread;
+  engine_options.polled_completion = options.polled_completion;
   for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());
   std::string engine_name = options.engine;
   if (engine_name == "auto") {

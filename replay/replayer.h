@@ -59,7 +59,10 @@ struct ReplayOptions {
   // Of the disks that the targets are or lie on as partitions, for the time of the run.
   std::vector<QueueSetting> queue_settings;
   std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
-  std::string result_path;      // empty: no result trace is kept
+  // io_uring by that name only.
+  bool submission_thread = false;  // a kernel thread submits
+  bool polled_completion = false;  // completions are polled for; needs a driver with poll queues
+  std::string result_path;         // empty: no result trace is kept
   bool overwrite = false;
   bool skip_writes = false;
   bool skip_discards = false;

@@ -67,6 +67,11 @@ Status CheckOptions(const ReplayOptions& options) {
       }
     }
   }
+  if ((options.submission_thread || options.polled_completion) && options.engine != "io_uring") {
+    return Invalid(
+        "only io_uring has a submission thread and polled completion\n"
+        "  try:  --engine io_uring");
+  }
   if (!options.queue_settings.empty() && !NeedsTarget(options)) {
     return Invalid("queue settings are those of a disk, and the " + options.engine +
                    " engine touches none");

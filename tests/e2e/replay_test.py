@@ -61,9 +61,30 @@ class ReplayTest(unittest.TestCase):
             extra = rest.elements()
         self.assertTrue(all(op == "read" for op, _, _ in extra), extra)
         self.assertEqual(sequence(replayed), want)
+        return result
 
     def test_timed_by_io_uring_is_the_same_sequence(self):
         self.check_same("--engine", "io_uring")
+
+    def test_by_io_uring_with_a_submission_thread_is_the_same_sequence(self):
+        result = self.check_same("--engine", "io_uring", "--sqpoll", "--max")
+        plan = blktape.as_json("info", result)["header"]["replay"]
+        self.assertEqual(plan["engine"], "io_uring")
+        self.assertIn("submission thread", plan["engine_mode"])
+
+    def test_modes_of_io_uring_are_refused_where_they_cannot_be(self):
+        self.record_mixed(count=20)
+        target = self.scratch.loop(SPAN)
+        polled = blktape.run("replay", self.trace, "--target", target, "--overwrite", "--yes", "--engine", "io_uring",
+                             "--iopoll")
+        self.assertEqual(polled.returncode, 1)
+        self.assertIn(target + ": polled completion: the driver has no poll queues", polled.stderr)
+        for mode in ("--iopoll", "--sqpoll"):
+            for engine in ("auto", "libaio"):
+                refused = blktape.run("replay", self.trace, "--target", target, "--overwrite", "--yes", "--engine",
+                                      engine, mode)
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn("--engine io_uring", refused.stderr)
 
     def test_timed_by_libaio_is_the_same_sequence(self):
         self.check_same("--engine", "libaio")

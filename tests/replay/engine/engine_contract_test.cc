@@ -378,5 +378,23 @@ TEST(EngineFactoryTest, ADepthOfNothingIsRefused) {
   EXPECT_EQ(OpenEngine("null", options).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(IoUringEngineTest, PollingIsRefusedWhereTheDriverHasNoPollQueues) {
+  const ScratchFolder folder;
+  MakeSparseFile(folder.path() + "/target", kTargetBytes);
+  const std::unique_ptr<LoopDevice> loop = LoopDevice::Make(folder.path() + "/target", {});
+  if (loop == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
+  ASSERT_NE(loop, nullptr);
+  const auto target = Target::Open(loop->path(), {.overwrite = true});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  EngineOptions options;
+  options.targets = {target->get()};
+  options.polled_completion = true;
+  const auto engine = OpenEngine("io_uring", options);
+  ASSERT_FALSE(engine.ok()) << (*engine)->mode();
+  EXPECT_EQ(engine.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(engine.status().message(), HasSubstr(loop->path() + ": polled completion: "));
+  EXPECT_THAT(engine.status().message(), HasSubstr("poll_queues"));
+}
+
 }  // namespace
 }  // namespace blktape
