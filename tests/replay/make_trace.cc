@@ -1,25 +1,35 @@
-// Writes a made-up recording for benchmarks: make_trace OUT.tape COUNT RATE [SPAN_MIB].
-// Arrivals with exponential gaps, RATE a second; two thirds reads; 4 KiB to 128 KiB, mostly 4 KiB;
-// a third of the I/Os continue where the one before ended; completions 20 us to 400 us later. The
-// same arguments give the same trace.
+// Writes a made-up recording for benchmarks: make_trace OUT.tape COUNT RATE [SPAN_MIB [KIND
+// [BURST]]]. KIND mixed (the default): two thirds reads; 4 KiB to 128 KiB, mostly 4 KiB; a third of
+// the I/Os continue where the one before ended. KIND random-read: reads of 4 KiB at random places.
+// Arrivals with exponential gaps, RATE a second; BURST of them 5 us apart, as one thread submits
+// them, then a gap for all of them. Completions 20 us to 400 us later. The same arguments give the
+// same trace.
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string_view>
 
 #include "format/io_record.h"
 #include "format/trace_writer.h"
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: make_trace OUT.tape COUNT RATE [SPAN_MIB]\n");
+    std::fprintf(stderr, "usage: make_trace OUT.tape COUNT RATE [SPAN_MIB [KIND [BURST]]]\n");
     return 2;
   }
   const uint64_t count = std::strtoull(argv[2], nullptr, 10);
   const double rate = std::strtod(argv[3], nullptr);
   const uint64_t span_sectors = (argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1024) * 2048;
+  const std::string_view kind = argc > 5 ? argv[5] : "mixed";
+  const uint64_t burst = argc > 6 ? std::strtoull(argv[6], nullptr, 10) : 1;
+  const bool mixed = kind == "mixed";
+  if ((!mixed && kind != "random-read") || burst == 0) {
+    std::fprintf(stderr, "KIND is mixed or random-read, BURST at least 1\n");
+    return 2;
+  }
   blktape::proto::Header header;
   header.set_source("generator");
   header.set_generator("tests/replay/make_trace");
@@ -36,14 +46,14 @@ int main(int argc, char** argv) {
   double at_ns = 1e9;
   uint64_t next_sector = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    at_ns += -std::log1p(-unit()) / rate * 1e9;
-    const uint64_t blocks = random() % 10 < 7 ? 1 : 1 + random() % 32;
+    at_ns += i % burst != 0 ? 5e3 : -std::log1p(-unit()) / rate * 1e9 * static_cast<double>(burst);
+    const uint64_t blocks = !mixed || random() % 10 < 7 ? 1 : 1 + random() % 32;
     const uint64_t sectors = blocks * 8;
-    const bool on = random() % 3 == 0 && next_sector + sectors <= span_sectors;
+    const bool on = mixed && random() % 3 == 0 && next_sector + sectors <= span_sectors;
     const uint64_t sector = on ? next_sector : random() % ((span_sectors - sectors) / 8 + 1) * 8;
     next_sector = sector + sectors;
     blktape::IoRecord io;
-    io.op = random() % 3 == 0 ? blktape::Op::kWrite : blktape::Op::kRead;
+    io.op = mixed && random() % 3 == 0 ? blktape::Op::kWrite : blktape::Op::kRead;
     io.lba = blktape::Lba(sector);
     io.bytes = sectors * 512;
     io.queue_ns = static_cast<int64_t>(at_ns);
