@@ -131,7 +131,9 @@ Result<bool> Plan::Next(PlannedIo* io) {
     held_.reset();
     return true;
   }
-  const bool needs_order = options_.rule != TimingRule::kTimed;
+  // At a queue depth the recording's completions tell no more than when the drive was idle.
+  const bool needs_order = options_.rule == TimingRule::kMaxOrder ||
+                           (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
   IoRecord record;
   uint64_t ordinal = 0;
   while (true) {
@@ -174,7 +176,7 @@ Result<bool> Plan::Next(PlannedIo* io) {
       ++counts_.ungated;
     }
     if (options_.rule == TimingRule::kQueueDepth) {
-      gates_.clear();  // the order of completion only told where the drive was idle
+      gates_.clear();
       io->gate_slot = kNoGateSlot;
     }
     io->sequence = sequence_++;
