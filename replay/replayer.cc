@@ -353,6 +353,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
 Result<proto::ReplayOutcome> RunReplay(const ReplayOptions& options, const std::atomic<bool>& stop,
                                        const std::function<void(const ReplayProgress&)>& progress) {
   ASSIGN_OR_RETURN(ReplaySetup setup, SetUpReplay(options, stop));
+  RETURN_IF_ERROR(HashTrace(options, &setup));
   if (options.engine == "simulated") return RunVirtual(options, &setup, stop);
   return RunReal(options, &setup, stop, progress);
 }

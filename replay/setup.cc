@@ -330,8 +330,6 @@ Status NamePlan(const ReplayOptions& options, ReplaySetup* setup) {
   } else if (options.records) {
     named.set_trace_name(options.records->name);
   } else {
-    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenForReading(options.trace_path));
-    ASSIGN_OR_RETURN(*named.mutable_trace_sha256(), Sha256Hex(file.get()));
     named.set_trace_name(std::filesystem::path(options.trace_path).filename().string());
   }
   for (const proto::Device& device : setup->descriptions) *named.add_targets() = device;
@@ -408,6 +406,13 @@ Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<
     if (whole) return *std::move(whole);
   }
   return PassOver(options, stop);
+}
+
+Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {
+  if (options.trace_path.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenForReading(options.trace_path));
+  ASSIGN_OR_RETURN(*setup->named.mutable_trace_sha256(), Sha256Hex(file.get()));
+  return OkStatus();
 }
 
 Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<bool>& stop) {

@@ -24,7 +24,7 @@ struct ReplaySetup {
   std::vector<std::unique_ptr<Target>> targets;
   std::vector<proto::Device> descriptions;  // of the targets, or of what stands for them
   PlanOptions plan;
-  // Rule, engine left out: what the result will name.
+  // What the result will name, but for the engine and the trace's hash.
   proto::ReplayPlan named;
   std::string engine_reason;        // why "auto" took the engine it took, with figures
   std::optional<uint64_t> records;  // of the stream
@@ -34,6 +34,9 @@ struct ReplaySetup {
 // kInvalidArgument: the options contradict each other. kFailedPrecondition: the target or the trace
 // forbids it, with the way out. kCancelled when `stop` becomes true.
 Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<bool>& stop);
+
+// Puts the trace's SHA-256 into `named`: reads all of it, which a look at a long one is spared.
+Status HashTrace(const ReplayOptions& options, ReplaySetup* setup);
 
 // "timed x1", "timed x4 idle-cap 25ms", "max order", "max order think=keep", "max qd=32".
 std::string CanonicalRule(const ReplayOptions& options);

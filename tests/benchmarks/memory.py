@@ -2,7 +2,7 @@
 
     bazel run -c opt //tests/benchmarks:memory -- [--ios 50000000] [--folder /tmp]
 
-Makes a trace of so many I/Os (about 9 bytes each, in --folder), replays it at full speed on the null
+Makes a trace of so many I/Os (about 7 bytes each, in --folder), replays it at full speed on the null
 engine with its result kept, and prints the peak resident memory of the process, and the time from its
 start to the first issue: once at once, and once with the trace dropped from the page cache.
 """
