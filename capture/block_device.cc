@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/units.h"
 #include "capture/mount_table.h"
+#include "format/sysfs_device.h"
 
 namespace blktape {
 namespace {
@@ -57,61 +57,6 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-// The bus, told from where the kernel hangs the device in its tree.
-std::string TransportOf(const std::string& folder, const std::string& name) {
-  constexpr std::pair<std::string_view, const char*> kByPath[] = {
-      {"/nvme", "nvme"},     {"/usb", "usb"}, {"/ata", "sata"},
-      {"/virtio", "virtio"}, {"/mmc", "mmc"}, {"/vbd-", "xen"},
-  };
-  const size_t virtual_at = folder.find("/devices/virtual/block/");
-  if (virtual_at != std::string::npos) {
-    const size_t digits = name.find_first_of("0123456789");
-    return name.substr(0, digits);
-  }
-  for (const auto& [part, transport] : kByPath) {
-    if (folder.find(part) != std::string::npos) return transport;
-  }
-  return folder.find("/host") != std::string::npos ? "scsi" : "";
-}
-
-// "none [mq-deadline] kyber": the one in brackets; a bare word where there is no choice.
-std::string ChosenScheduler(const std::string& text) {
-  const size_t open = text.find('[');
-  const size_t close = text.find(']');
-  if (open == std::string::npos || close == std::string::npos || close < open) return text;
-  return text.substr(open + 1, close - open - 1);
-}
-
-uint32_t CountEntries(const std::string& folder) {
-  std::error_code error;
-  uint32_t count = 0;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    ++count;
-  }
-  return count;
-}
-
-void DescribeQueue(const std::string& queue, proto::Device* device) {
-  if (const auto v = Number(queue + "/logical_block_size")) device->set_logical_block_bytes(*v);
-  if (const auto v = Number(queue + "/physical_block_size")) device->set_physical_block_bytes(*v);
-  if (const auto v = Number(queue + "/rotational")) device->set_rotational(*v != 0);
-  if (const auto v = Text(queue + "/scheduler")) device->set_scheduler(ChosenScheduler(*v));
-  if (const auto v = Text(queue + "/write_cache")) device->set_write_cache(*v);
-  if (const auto v = Number(queue + "/fua")) device->set_fua(*v != 0);
-  if (const auto v = Number(queue + "/discard_granularity")) {
-    device->set_discard_granularity_bytes(*v);
-  }
-  if (const auto v = Number(queue + "/discard_max_bytes")) device->set_discard_max_bytes(*v);
-  if (const auto v = Number(queue + "/write_zeroes_max_bytes")) {
-    device->set_write_zeroes_max_bytes(*v);
-  }
-  if (const auto v = Number(queue + "/nr_requests")) device->set_nr_requests(*v);
-  if (const auto v = Number(queue + "/read_ahead_kb")) device->set_read_ahead_kb(*v);
-  if (const auto v = Number(queue + "/nomerges")) device->set_nomerges(*v);
-  if (const auto v = Number(queue + "/max_sectors_kb")) device->set_max_sectors_kb(*v);
-  if (const auto v = Text(queue + "/zoned")) device->set_zoned(*v);
-}
-
 void AddOnce(CaptureDevice device, std::vector<CaptureDevice>* disks) {
   for (const CaptureDevice& one : *disks) {
     if (one.dev == device.dev) return;
@@ -130,31 +75,12 @@ bool IsPhysical(const std::string& folder, const std::string& name) {
 BlockDevices::BlockDevices(std::string root) : root_(std::move(root)) {}
 
 Result<CaptureDevice> BlockDevices::Describe(const std::string& folder) const {
-  const std::optional<std::string> number = Text(folder + "/dev");
-  const std::optional<uint32_t> dev = number ? DevOf(*number) : std::nullopt;
-  if (!dev) return Status(StatusCode::kNotFound, folder + "/dev: no device number");
   CaptureDevice disk;
-  disk.dev = *dev;
-  proto::Device& device = disk.description;
-  device.set_name(fs::path(folder).filename().string());
-  device.set_major(*dev >> 20);
-  device.set_minor(*dev & 0xfffff);
-  if (const auto v = Number(folder + "/size")) device.set_size_bytes(*v * kSectorBytes);
-  if (const auto v = Text(folder + "/device/model")) {
-    device.set_model(*v);
-  } else if (const auto mmc = Text(folder + "/device/name")) {
-    device.set_model(*mmc);
-  }
-  for (const char* attribute : {"/device/firmware_rev", "/device/rev", "/device/fwrev"}) {
-    if (const auto v = Text(folder + attribute); v && device.firmware().empty()) {
-      device.set_firmware(*v);
-    }
-  }
-  device.set_transport(TransportOf(folder, device.name()));
-  DescribeQueue(folder + "/queue", &device);
-  if (const uint32_t queues = CountEntries(folder + "/mq"); queues > 0) {
-    device.set_hardware_queues(queues);
-  }
+  ASSIGN_OR_RETURN(disk.description, DescribeDisk(folder));
+  // In brackets, as <sys/sysmacros.h> has macros of these names.
+  disk.dev = (disk.description.major)() << 20 | (disk.description.minor)();
+  // What has requests has hardware queues to put them on, if only one that is simulated.
+  disk.bio_based = disk.description.hardware_queues() == 0;
   return disk;
 }
 

@@ -41,7 +41,7 @@ struct CaptureDevice {
   uint32_t dev = 0;  // kernel dev_t: major << 20 | minor
   proto::Device description;
   // Takes bios as they are and has no requests (zram, dm, md): no issue event ever comes. Absent:
-  // not known.
+  // not known (recordings of other tools do not say).
   std::optional<bool> bio_based;
 };
 

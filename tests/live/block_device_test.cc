@@ -166,6 +166,13 @@ TEST_F(BlockDevicesTest, ADiskThatCameBackUnderAnotherNumberIsNotTheSame) {
   EXPECT_FALSE(devices_.IsPresent(sdb));
 }
 
+TEST_F(BlockDevicesTest, ADiskWithoutHardwareQueuesTakesBios) {
+  sysfs_.Write("/sys/devices/" + std::string(kSda) + "/mq/0/nr_tags", "32");
+  EXPECT_EQ(devices_.Under("sda")->at(0).bio_based, false);
+  sysfs_.AddDisk("virtual/block/zram0", "252:0");
+  EXPECT_EQ(devices_.Under("zram0")->at(0).bio_based, true);
+}
+
 TEST_F(BlockDevicesTest, ADescriptionHoldsWhatSysfsTellsAndNothingElse) {
   const std::string folder = "/sys/devices/" + std::string(kNvme);
   sysfs_.Write(folder + "/size", "1953525168");

@@ -1,0 +1,62 @@
+"""A device that takes bios and has no requests (zram here, as dm and md): each direct I/O is one record, by
+every source that works on this machine."""
+
+import glob
+import os
+import subprocess
+import unittest
+
+from tests.harness import blktape, cases
+from tests.live import direct_io, recording
+
+SIZE_BYTES = 64 << 20
+
+
+class Zram:
+    """A zram device of the test's own, gone when the test ends."""
+
+    def __init__(self, test):
+        with open("/sys/class/zram-control/hot_add", encoding="ascii") as file:
+            self.number = int(file.read())
+        test.addCleanup(self._remove)
+        with open("/sys/block/zram%d/disksize" % self.number, "w", encoding="ascii") as file:
+            file.write(str(SIZE_BYTES))
+        self.path = "/dev/zram%d" % self.number
+
+    def _remove(self):
+        # udev and the like may look at it for a moment.
+        subprocess.run(["udevadm", "settle"], check=False)
+        with open("/sys/class/zram-control/hot_remove", "w", encoding="ascii") as file:
+            file.write(str(self.number))
+
+
+class BioBasedTest(unittest.TestCase):
+    def setUp(self):
+        cases.need(os.geteuid() == 0, "live recording needs root")
+        cases.need(os.path.exists("/sys/class/zram-control/hot_add"), "this kernel has no zram")
+        self.zram = Zram(self)
+        self.assertEqual(glob.glob("/sys/block/zram%d/mq/*" % self.zram.number), [])
+
+    def check(self, source):
+        todo = direct_io.plan(SIZE_BYTES, count=500)
+        with recording.Recording(self, self.zram.path, source=source) as recorder:
+            direct_io.perform(self.zram.path, todo)
+        info = blktape.as_json("info", recorder.trace)
+        self.assertEqual(info["losses"], [])
+        rows = [row for row in blktape.dump(recorder.trace) if int(row["pid"]) == os.getpid()]
+        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], todo)
+        for row in rows:
+            # There is no driver below that would be issued a request.
+            self.assertEqual(row["issue_ns"], "")
+            self.assertLessEqual(int(row["queue_ns"]), int(row["complete_ns"]))
+
+    def test_tracefs_records_each_io_once(self):
+        self.check("tracefs")
+
+    def test_bpf_records_each_io_once(self):
+        cases.need(os.path.exists("/sys/kernel/btf/vmlinux"), "this kernel has no type information")
+        self.check("bpf")
+
+
+if __name__ == "__main__":
+    cases.main()
