@@ -300,6 +300,8 @@ int BPF_PROG(on_issue, struct request *rq) {
     slot->bytes = 0;
     // What was asked is a sync bio; the request itself says PREFLUSH of every flush.
     flags = asked ? kFlagSync : kFlagDerived;
+    // A derived one is of a kernel worker, which queued nothing that would have told its name.
+    if (!asked && want_names) TellName(pid, bpf_get_smp_processor_id(), counter);
   } else {
     struct bio *bio = rq->bio;
     slot->sector = rq->__sector;

@@ -1,0 +1,52 @@
+"""Recording the very disk that holds the trace: what the recorder itself causes is not in the trace.
+
+BLKTAPE_OWN_DISK_SECONDS=600 makes it ten minutes:
+  bazel test --test_env=BLKTAPE_OWN_DISK_SECONDS=600 --test_timeout=1000 //tests/live:own_disk_test
+"""
+
+import os
+import time
+import unittest
+
+from tests.harness import blktape, cases, devices
+from tests.live import recording
+
+SECONDS = float(os.environ.get("BLKTAPE_OWN_DISK_SECONDS", "10"))
+
+
+class OwnDiskTest(unittest.TestCase):
+    def setUp(self):
+        devices.need_devices()
+        devices.private_mounts()
+        self.scratch = devices.Scratch(self)
+
+    def test_an_idle_disk_under_the_trace_gives_an_empty_trace(self):
+        sources = ["tracefs"]
+        if os.path.exists("/sys/kernel/btf/vmlinux"):
+            sources.append("bpf")
+        disks = {}
+        for source in sources:
+            disk = self.scratch.loop(64 << 20)
+            disks[source] = disk, self.scratch.mount_ext4(disk, "under-" + source)
+        # What mkfs and mount left is somebody else's.
+        os.sync()
+        recorders = []
+        for source, (disk, folder) in disks.items():
+            recorder = recording.Recording(self, disk, source=source, trace=os.path.join(folder, "a.tape"))
+            recorders.append(recorder)
+            recorder.__enter__()
+        time.sleep(SECONDS)
+        for recorder in recorders:
+            recorder.stop()
+            rows = blktape.dump(recorder.trace)
+            self.assertEqual(rows, [], "\n".join(map(str, [row.values() for row in rows])))
+            info = blktape.as_json("info", recorder.trace)
+            self.assertEqual(info["losses"], [])
+            # There was something to leave out: the trace itself is on that disk.
+            self.assertGreater(int(info["summary"]["own_excluded"]), 0, recorder.said)
+            print("%s: %s I/Os of its own left out in %.0f s" % (
+                info["header"]["source"], info["summary"]["own_excluded"], SECONDS), flush=True)
+
+
+if __name__ == "__main__":
+    cases.main()
