@@ -1,5 +1,6 @@
 #include "capture/source_select.h"
 
+#include <optional>
 #include <utility>
 
 #include "capture/blktrace_source.h"
@@ -12,12 +13,21 @@ namespace {
 struct Kind {
   const char* name;
   std::unique_ptr<LiveSource> (*make)(const SourceRequest& request);
+  // Why auto prefers another although this one has started; may be null.
+  std::optional<std::string> (*why_not)() = nullptr;
 };
 
-// As auto tries them. bpf costs least, but on a 6.18 kernel in a micro VM it was not told of one
-// completion in some ten thousand, which tracefs saw: until that is understood, who wants it names
-// it.
+// As auto tries them: what costs least first.
 const Kind kKinds[] = {
+    {"bpf",
+     [](const SourceRequest& request) -> std::unique_ptr<LiveSource> {
+       BpfSourceOptions options;
+       if (request.buffer_bytes_per_cpu > 0) {
+         options.ring_bytes_per_cpu = request.buffer_bytes_per_cpu;
+       }
+       return MakeBpfSource(request.devices, options);
+     },
+     &WhyBpfMayMissEvents},
     {"tracefs",
      [](const SourceRequest& request) -> std::unique_ptr<LiveSource> {
        TracefsOptions options;
@@ -29,14 +39,6 @@ const Kind kKinds[] = {
        BlktraceOptions options;
        options.buffer_bytes_per_cpu = request.buffer_bytes_per_cpu;
        return std::make_unique<BlktraceSource>(request.devices, options);
-     }},
-    {"bpf",
-     [](const SourceRequest& request) -> std::unique_ptr<LiveSource> {
-       BpfSourceOptions options;
-       if (request.buffer_bytes_per_cpu > 0) {
-         options.ring_bytes_per_cpu = request.buffer_bytes_per_cpu;
-       }
-       return MakeBpfSource(request.devices, options);
      }},
 };
 
@@ -50,17 +52,31 @@ std::vector<std::string> LiveSourceNames() {
 
 Result<StartedSource> StartLiveSource(const SourceRequest& request) {
   StartedSource started;
+  std::unique_ptr<LiveSource> doubted;
   Status first;
   for (const Kind& kind : kKinds) {
     if (request.kind != "auto" && request.kind != kind.name) continue;
     std::unique_ptr<LiveSource> source = kind.make(request);
     const Status status = source->Start();
-    if (status.ok()) {
-      started.source = std::move(source);
-      return started;
+    if (!status.ok()) {
+      if (first.ok()) first = status;
+      started.refused.push_back(status.message());
+      continue;
     }
-    if (first.ok()) first = status;
-    started.refused.push_back(status.message());
+    if (request.kind == "auto" && kind.why_not != nullptr) {
+      if (const std::optional<std::string> why_not = kind.why_not()) {
+        started.refused.push_back(*why_not);
+        doubted = std::move(source);
+        continue;
+      }
+    }
+    started.source = std::move(source);
+    return started;
+  }
+  // Better than nothing: what it misses it counts.
+  if (doubted != nullptr) {
+    started.source = std::move(doubted);
+    return started;
   }
   if (request.kind != "auto") {
     if (!first.ok()) return first;

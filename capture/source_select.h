@@ -23,7 +23,7 @@ struct StartedSource {
   std::vector<std::string> refused;
 };
 
-// "tracefs", "blktrace", ... in the order auto tries them.
+// "bpf", "tracefs", ... in the order auto tries them.
 std::vector<std::string> LiveSourceNames();
 
 // Starts the source asked for, or the first that works on this machine. Where none does, the

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -46,6 +47,7 @@ static_assert(kFlagSync == 1 && kFlagFua == 2 && kFlagPreflush == 4 && kFlagMeta
 constexpr int64_t kLongestIoNs = 30 * kNanosPerSecond;
 // What is waiting is fetched at least this often, however quiet.
 constexpr int kLongestNapMs = 50;
+constexpr uint64_t kLargestRingBytes = 1u << 30;
 constexpr size_t kKnownNames = 65536;
 
 // include/linux/blk_types.h, BLK_STS_*; block/blk-core.c gives each its errno.
@@ -177,9 +179,8 @@ class BpfSource : public LiveSource {
 
   uint64_t buffer_bytes_per_cpu() const override { return ring_bytes_; }
   Result<uint64_t> KernelLost() override { return told_.ring_full + told_.bio_table_full; }
-  // The rings of a running program cannot be replaced.
-  Result<bool> Grow(uint64_t) override { return false; }
-  // Reading the table of rare sizes is a bpf() call.
+  Result<bool> Grow(uint64_t limit_bytes) override;
+  // Reading the table of rare sizes is a bpf() call, as is making larger rings.
   std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
  private:
@@ -193,6 +194,7 @@ class BpfSource : public LiveSource {
   };
 
   Status Load();
+  Status MakeRing(uint32_t cpu);
   Status MakeRings();
   Status Attach();
   void Release();
@@ -275,32 +277,36 @@ Status BpfSource::Load() {
   return OkStatus();
 }
 
+// Gives `cpu` a ring of ring_bytes_. One it had before stays with us, to be read empty.
+Status BpfSource::MakeRing(uint32_t cpu) {
+  UniqueFd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "blktape_ring", 0, 0,
+                               static_cast<uint32_t>(ring_bytes_), nullptr));
+  if (!ring) return ErrnoStatus(errno, "bpf: a ring of " + std::to_string(ring_bytes_) + " bytes");
+  const int fd = ring.get();
+  if (buffers_ == nullptr) {
+    buffers_ = ring_buffer__new(fd, &OnRingData, &contexts_[cpu], nullptr);
+    if (buffers_ == nullptr) return ErrnoStatus(errno, "bpf: opening a ring");
+  } else if (const int error = ring_buffer__add(buffers_, fd, &OnRingData, &contexts_[cpu]);
+             error != 0) {
+    return ErrnoStatus(-error, "bpf: opening a ring");
+  }
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rings), &cpu, &fd, BPF_ANY) != 0) {
+    return ErrnoStatus(errno, "bpf: installing a ring");
+  }
+  rings_.push_back(std::move(ring));
+  return OkStatus();
+}
+
 Status BpfSource::MakeRings() {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t bytes = std::bit_ceil(std::max<uint64_t>(options_.ring_bytes_per_cpu, page));
   ring_bytes_ = bytes;
-  if (bytes > (1u << 30)) {
+  if (bytes > kLargestRingBytes) {
     return Status(StatusCode::kInvalidArgument, "bpf: a ring is at most 1 GiB");
   }
   contexts_.reserve(cpus_);
-  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-    UniqueFd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "blktape_ring", 0, 0,
-                                 static_cast<uint32_t>(bytes), nullptr));
-    if (!ring) return ErrnoStatus(errno, "bpf: a ring of " + std::to_string(bytes) + " bytes");
-    const int fd = ring.get();
-    if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rings), &cpu, &fd, BPF_ANY) != 0) {
-      return ErrnoStatus(errno, "bpf: installing a ring");
-    }
-    contexts_.push_back({this, cpu});
-    if (buffers_ == nullptr) {
-      buffers_ = ring_buffer__new(fd, &OnRingData, &contexts_.back(), nullptr);
-      if (buffers_ == nullptr) return ErrnoStatus(errno, "bpf: opening a ring");
-    } else if (const int error = ring_buffer__add(buffers_, fd, &OnRingData, &contexts_.back());
-               error != 0) {
-      return ErrnoStatus(-error, "bpf: opening a ring");
-    }
-    rings_.push_back(std::move(ring));
-  }
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) contexts_.push_back({this, cpu});
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) RETURN_IF_ERROR(MakeRing(cpu));
   RETURN_IF_ERROR(counters_.Map(bpf_map__fd(skeleton_->maps.counters), cpus_, false));
   RETURN_IF_ERROR(sizes_.Map(bpf_map__fd(skeleton_->maps.sizes), cpus_, false));
   if (slot_count_ > 0) {
@@ -448,7 +454,8 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
     if (reason != proto::IN_FLIGHT_AT_START) lost_any_ = true;
   };
   report(proto::RING_OVERRUN, total.ring_full, told_.ring_full, "bpf ring full");
-  report(proto::TAG_REUSED, total.tag_reused, told_.tag_reused, "completions that were not seen");
+  report(proto::TAG_REUSED, total.tag_reused, told_.tag_reused,
+         "completions that the program was not run for");
   report(proto::UNDECODABLE_EVENT, total.tag_range, told_.tag_range,
          "a tag or queue beyond those the disk had at the start");
   report(proto::RING_OVERRUN, total.bio_table_full, told_.bio_table_full, "table of bios full");
@@ -524,6 +531,15 @@ void BpfSource::ReportInFlight(CaptureSink* sink) {
   sink->OnLoss(loss);
 }
 
+Result<bool> BpfSource::Grow(uint64_t limit_bytes) {
+  // The smaller ones stay until the end: together less than the new.
+  const uint64_t bytes = ring_bytes_ * 2;
+  if (bytes > kLargestRingBytes || bytes * 2 * cpus_ > limit_bytes) return false;
+  ring_bytes_ = bytes;
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) RETURN_IF_ERROR(MakeRing(cpu));
+  return true;
+}
+
 Result<bool> BpfSource::Poll(int timeout_ms, CaptureSink* sink) {
   BLKTAPE_CHECK(buffers_ != nullptr);
   // Programs wake us only every so many records of a CPU, or an idle disk would cost a wake-up an
@@ -552,6 +568,23 @@ Status BpfSource::Stop(CaptureSink* sink) {
 std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
                                           const BpfSourceOptions& options) {
   return std::make_unique<BpfSource>(std::move(devices), options);
+}
+
+std::optional<std::string> WhyBpfMayMissEvents() {
+  // Any function of the kernel would do.
+  const int function = libbpf_find_vmlinux_btf_id("blk_mq_start_request", BPF_TRACE_FENTRY);
+  if (function <= 0) return std::nullopt;
+  const bpf_insn return_zero[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
+  };
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
+              .attach_btf_id = static_cast<__u32>(function));
+  const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "blktape_probe", "GPL", return_zero,
+                                       std::size(return_zero), &options));
+  if (program || errno != EPERM) return std::nullopt;
+  return "bpf: this kernel restricts BPF (no programs at functions' entries) and may\n"
+         "  miss events; it counts them. --source=bpf takes it nevertheless";
 }
 
 }  // namespace blktape

@@ -218,6 +218,22 @@ TEST_F(BpfSourceTest, WhatFindsNoRoomIsCounted) {
             kWrites);
 }
 
+TEST_F(BpfSourceTest, RingsGrowUpToTheirBoundWhileItRecords) {
+  ASSERT_TRUE(StartSource({.ring_bytes_per_cpu = 1 << 16}));
+  const uint64_t cpus = static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_CONF));
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, i * 4096), 4096);
+  // A ring of 128 KiB and what is left of the old one, for each CPU.
+  EXPECT_TRUE(*source_->Grow((4 << 16) * cpus));
+  EXPECT_EQ(source_->buffer_bytes_per_cpu(), 2u << 16);
+  EXPECT_FALSE(*source_->Grow((4 << 16) * cpus));
+  for (int i = 10; i < 30; ++i) ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, i * 4096), 4096);
+  StopSource();
+  const std::vector<IoRecord> mine = harvest_.ByIssue();
+  ASSERT_EQ(mine.size(), 30u);
+  for (uint64_t i = 0; i < 30; ++i) EXPECT_EQ(mine[i].lba, Lba(i * 8));
+  EXPECT_THAT(harvest_.losses, ::testing::IsEmpty());
+}
+
 TEST_F(BpfSourceTest, OtherDisksAreNotSeen) {
   auto other = LoopDevice::Make(::testing::TempDir(), kDeviceBytes);
   ASSERT_TRUE(other.ok());

@@ -31,6 +31,7 @@ namespace blktape {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -112,7 +113,7 @@ TEST_F(RecordTest, TheHeaderDescribesDiskMachineAndRun) {
   EXPECT_EQ(device.size_bytes(), kDiskBytes);
   EXPECT_EQ(device.logical_block_bytes(), 512u);
   EXPECT_EQ(device.transport(), "loop");
-  EXPECT_EQ(trace->header.source(), "tracefs");
+  EXPECT_THAT(trace->header.source(), AnyOf("bpf", "tracefs"));
   EXPECT_EQ(trace->header.command(), "true");
   EXPECT_EQ(trace->header.process_names(), "recorded");
   EXPECT_GE(trace->header.start().wall_ns(), before_ns);
@@ -175,8 +176,8 @@ TEST_F(RecordTest, ATermSignalFinishesTheTrace) {
 }
 
 TEST_F(RecordTest, LostEventsAreCountedStoredAndTold) {
-  Recorder recorder(folder_,
-                    {"record", "-d", disk(), "--buffer", "16k", "--json", "-o", Path("a.tape")});
+  Recorder recorder(folder_, {"record", "-d", disk(), "--source", "tracefs", "--buffer", "16k",
+                              "--json", "-o", Path("a.tape")});
   ASSERT_TRUE(recorder.WaitUntilRecording());
   WriteDirect(0, 10);
   // A recorder that gets no time at all.
@@ -315,7 +316,7 @@ TEST_F(RecordTest, StatusShowsTheRecordingThatRuns) {
 }
 
 TEST_F(RecordTest, OnceItRecordsItHasNoRightsLeft) {
-  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  Recorder recorder(folder_, {"record", "-d", disk(), "--source", "tracefs", "-o", Path("a.tape")});
   ASSERT_TRUE(recorder.WaitUntilRecording());
   Clock* clock = Clock::Monotonic();
   clock->SleepUntilNs(clock->NowNs() + kNanosPerSecond / 2);
