@@ -15,18 +15,28 @@ def plan(span_bytes, count, seed=1):
     return todo
 
 
+class Disk:
+    """A device, open past the page cache."""
+
+    def __init__(self, path):
+        self._buffer = mmap.mmap(-1, 1 << 20)
+        self._buffer.write(os.urandom(1 << 20))
+        self._fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._fd)
+
+    def perform(self, op, offset, size):
+        part = memoryview(self._buffer)[:size]
+        done = (os.pwritev if op == "write" else os.preadv)(self._fd, [part], offset)
+        if done != size:
+            raise AssertionError("%s of %d bytes at %d gave %d" % (op, size, offset, done))
+
+
 def perform(device, todo):
-    buffer = mmap.mmap(-1, 1 << 20)
-    buffer.write(os.urandom(1 << 20))
-    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-    try:
-        for op, offset, size in todo:
-            part = memoryview(buffer)[:size]
-            if op == "write":
-                done = os.pwritev(fd, [part], offset)
-            else:
-                done = os.preadv(fd, [part], offset)
-            if done != size:
-                raise AssertionError("%s of %d bytes at %d gave %d" % (op, size, offset, done))
-    finally:
-        os.close(fd)
+    with Disk(device) as disk:
+        for io in todo:
+            disk.perform(*io)

@@ -76,7 +76,7 @@ class RecorderGuestTest(unittest.TestCase):
         self.assertEqual(losses["relay_drop"], dropped[1])
 
     def test_a_disk_pulled_while_it_is_recorded_ends_its_part(self):
-        for source in ("tracefs", "blktrace"):
+        for source in ("bpf", "tracefs", "blktrace"):
             with self.subTest(source):
                 result = self.run_guest("""
                     blktape record -d nvme0n1 -d vda --source SOURCE -o /out/a.tape 2> /out/one & one=$!
@@ -98,6 +98,18 @@ class RecorderGuestTest(unittest.TestCase):
                     reads = [row for row in rows if row["device"] == disk and row["process"] == "dd"]
                     self.assertEqual(len(reads), 10, disk)
                 self.assertFalse(os.path.exists(result.path("a.tape.partial")))
+
+    def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
+        result = self.run_guest("""
+            attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\
+              /usr/bin/dd if=/dev/vda of=/dev/null bs=512 count=40000 iflag=direct
+        """)
+        self.assertEqual(result.rc("auto"), 0, result.text("auto.err"))
+        self.assertNotIn("not used", result.text("auto.err"))
+        self.assertEqual(blktape.as_json("info", result.path("a.tape"))["header"]["source"], "bpf")
+        rows = [row for row in blktape.dump(result.path("a.tape")) if row["process"] == "dd"]
+        self.assertEqual([int(row["lba"]) for row in rows], list(range(40000)))
+        self.assertEqual([row for row in rows if row["complete_ns"] == ""], [])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class Recording:
         self.partial = trace + ".partial"
         self._words = ["record", "--source=" + source, "--device", device, "-o", trace, *options]
         self._statuses = statuses
+        self._stopped = False
         self.said = ""
 
     def __enter__(self):
@@ -41,7 +42,7 @@ class Recording:
         raise AssertionError("no recording: " + self._read())
 
     def __exit__(self, kind, *_):
-        if kind is None:
+        if kind is None and not self._stopped:
             self.stop()
 
     @property
@@ -49,6 +50,7 @@ class Recording:
         return self._process.pid
 
     def stop(self, how=signal.SIGTERM):
+        self._stopped = True
         self._process.send_signal(how)
         status = self._process.wait(timeout=60)
         self.said = self._read()

@@ -1,0 +1,94 @@
+"""kill -9 at a random moment of a recording: `blktape recover` makes a whole trace of what is left, every record in
+it is right, and nothing older than a second is missing.
+
+BLKTAPE_KILLS=200 makes it two hundred kills instead of ten:
+  bazel test --test_env=BLKTAPE_KILLS=200 --test_timeout=3000 --test_output=all //tests/live:kill_test
+"""
+
+import csv
+import io
+import os
+import random
+import signal
+import time
+import unittest
+
+from tests.harness import blktape, cases, devices
+from tests.live import direct_io, recording
+
+KILLS = int(os.environ.get("BLKTAPE_KILLS", "10"))
+SIZE_BYTES = 64 << 20
+SECOND_NS = 1_000_000_000
+
+
+def sources():
+    return ["tracefs", "bpf"] if os.path.exists("/sys/kernel/btf/vmlinux") else ["tracefs"]
+
+
+class KillTest(unittest.TestCase):
+    def setUp(self):
+        devices.need_devices()
+        self.scratch = devices.Scratch(self)
+        self.device = self.scratch.loop(SIZE_BYTES)
+
+    def work(self, todo, seconds, pause_s):
+        """Does what there is to do until the time is over; gives (begin, end) in ns of each I/O."""
+        spans = []
+        end_s = time.monotonic() + seconds
+        with direct_io.Disk(self.device) as disk:
+            for one in todo:
+                begin_ns = time.monotonic_ns()
+                disk.perform(*one)
+                spans.append((begin_ns, time.monotonic_ns()))
+                if pause_s:
+                    time.sleep(pause_s)
+                if time.monotonic() >= end_s:
+                    return spans
+        raise AssertionError("the plan was too short")
+
+    def kill_once(self, number, source, rng):
+        todo = direct_io.plan(SIZE_BYTES, count=200_000, seed=number)
+        recorder = recording.Recording(self, self.device, source=source, trace=self.scratch.path("%d.tape" % number))
+        with recorder:
+            spans = self.work(todo, rng.uniform(0.02, 2.5), rng.choice((0, 0.0002, 0.002)))
+            killed_ns = time.monotonic_ns()
+            recorder.stop(signal.SIGKILL)
+        self.assertFalse(os.path.exists(recorder.trace))
+        said = blktape.run("recover", recorder.partial)
+        self.assertIn(said.returncode, (0, 3), said.stderr)
+        self.assertFalse(os.path.exists(recorder.partial))
+        info = blktape.as_json("info", recorder.trace, accept=(0, 3))
+        self.assertTrue(info["finished"] and info["recovered"], info)
+        dump = blktape.run("dump", recorder.trace, "--csv")
+        rows = [row for row in csv.DictReader(io.StringIO(dump.stdout)) if int(row["pid"]) == os.getpid()]
+        kept = len(rows)
+        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], todo[:kept])
+        unseen = 0
+        for row, (begin_ns, end_ns) in zip(rows, spans):
+            stamps = [int(row[name]) for name in ("queue_ns", "issue_ns", "complete_ns") if row[name] != ""]
+            unseen += row["complete_ns"] == ""
+            self.assertEqual([begin_ns, *stamps, end_ns], sorted([begin_ns, *stamps, end_ns]))
+        counted = sum(loss.get("count", 0) for loss in info["losses"] if loss["reason"] == "TAG_REUSED")
+        self.assertLessEqual(unseen, counted)
+        self.assertLessEqual(kept, len(spans))
+        due = sum(end_ns < killed_ns - SECOND_NS for _, end_ns in spans)
+        self.assertGreaterEqual(kept, due, "of %d" % len(spans))
+        os.unlink(recorder.trace)
+        youngest_ns = killed_ns - spans[kept - 1][1] if kept else killed_ns - spans[0][0]
+        return len(spans), kept, youngest_ns
+
+    def test_a_kill_costs_at_most_the_last_second(self):
+        rng = random.Random(5)
+        done = kept = 0
+        worst_ns = 0
+        for number in range(KILLS):
+            source = sources()[number % len(sources())]
+            with self.subTest(kill=number, source=source):
+                ios, left, missing_ns = self.kill_once(number, source, rng)
+                done, kept, worst_ns = done + ios, kept + left, max(worst_ns, missing_ns)
+        print("%d kills, %d I/Os, %d in the traces; at most the last %.0f ms were missing" % (
+            KILLS, done, kept, worst_ns / 1e6), flush=True)
+
+
+if __name__ == "__main__":
+    cases.main()
