@@ -12,7 +12,7 @@ from tests.harness import blktape
 class Recording:
     """Begun when entered; finished, which must succeed, when left. Then `trace` is whole."""
 
-    def __init__(self, test, device, source="auto", trace=None, options=(), statuses=(0,)):
+    def __init__(self, test, device, source="auto", trace=None, options=(), statuses=(0,), environment=None):
         self._test = test
         if trace is None:
             folder = tempfile.TemporaryDirectory(prefix="blktape-test.", dir=os.environ.get("TEST_TMPDIR"))
@@ -22,6 +22,7 @@ class Recording:
         self.partial = trace + ".partial"
         self._words = ["record", "--source=" + source, "--device", device, "-o", trace, *options]
         self._statuses = statuses
+        self._environment = {**os.environ, **(environment or {})}
         self._stopped = False
         self.said = ""
 
@@ -29,7 +30,7 @@ class Recording:
         self._log = tempfile.TemporaryFile(dir=os.environ.get("TEST_TMPDIR"))
         self._test.addCleanup(self._log.close)
         self._process = subprocess.Popen([blktape.PROGRAM, *self._words], stdin=subprocess.DEVNULL,
-                                         stdout=self._log, stderr=self._log)
+                                         stdout=self._log, stderr=self._log, env=self._environment)
         self._test.addCleanup(self._process.wait)
         self._test.addCleanup(self._process.kill)
         end = time.monotonic() + 30
