@@ -22,9 +22,7 @@ const Kind kKinds[] = {
     {"bpf",
      [](const SourceRequest& request) -> std::unique_ptr<LiveSource> {
        BpfSourceOptions options;
-       if (request.buffer_bytes_per_cpu > 0) {
-         options.ring_bytes_per_cpu = request.buffer_bytes_per_cpu;
-       }
+       options.ring_bytes_per_cpu = request.buffer_bytes_per_cpu;
        return MakeBpfSource(request.devices, options);
      },
      &WhyBpfMayMissEvents},

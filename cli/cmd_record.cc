@@ -242,8 +242,7 @@ Result<int> Record(const RecordFlags& flags) {
   ASSIGN_OR_RETURN(const Output output, Output::Create(flags, request.devices));
   request.kind = flags.source;
   const BufferPlan buffers = PlanBuffersHere();
-  request.buffer_bytes_per_cpu =
-      flags.buffer_bytes != 0 ? flags.buffer_bytes : buffers.bytes_per_cpu;
+  request.buffer_bytes_per_cpu = flags.buffer_bytes;
   ASSIGN_OR_RETURN(const SessionOptions options, MakeSessionOptions(flags, buffers));
   // From here on a signal ends the recording in order.
   RecordSignals signals;

@@ -47,6 +47,8 @@ static_assert(kFlagSync == 1 && kFlagFua == 2 && kFlagPreflush == 4 && kFlagMeta
 constexpr int64_t kLongestIoNs = 30 * kNanosPerSecond;
 // What is waiting is fetched at least this often, however quiet.
 constexpr int kLongestNapMs = 50;
+// Counts of sizes are read this often: there are thousands of them.
+constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
 constexpr uint64_t kLargestRingBytes = 1u << 30;
 constexpr size_t kKnownNames = 65536;
 
@@ -224,6 +226,7 @@ class BpfSource : public LiveSource {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> told_rare_sizes_;
   int64_t started_ns_ = 0;
   int64_t last_drain_ns_ = 0;
+  int64_t sizes_told_ns_ = 0;
   bool lost_any_ = false;
   // One round's harvest: names first, so that no record precedes the name of its process.
   std::vector<Finished> finished_;
@@ -299,7 +302,9 @@ Status BpfSource::MakeRing(uint32_t cpu) {
 
 Status BpfSource::MakeRings() {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t bytes = std::bit_ceil(std::max<uint64_t>(options_.ring_bytes_per_cpu, page));
+  const uint64_t wanted = options_.ring_bytes_per_cpu != 0 ? options_.ring_bytes_per_cpu
+                                                           : PlanBuffersHere().bytes_per_cpu / 2;
+  const uint64_t bytes = std::bit_ceil(std::max(wanted, page));
   ring_bytes_ = bytes;
   if (bytes > kLargestRingBytes) {
     return Status(StatusCode::kInvalidArgument, "bpf: a ring is at most 1 GiB");
@@ -424,7 +429,10 @@ void BpfSource::Drain(CaptureSink* sink) {
   }
   finished_.clear();
   ReportLosses(last_drain_ns_, now_ns, sink);
-  ReportSizes(sink);
+  if (now_ns - sizes_told_ns_ >= kSizesIntervalNs) {
+    sizes_told_ns_ = now_ns;
+    ReportSizes(sink);
+  }
   sink->OnWatermark(now_ns);
   last_drain_ns_ = now_ns;
 }
@@ -558,6 +566,7 @@ Status BpfSource::Stop(CaptureSink* sink) {
   BLKTAPE_CHECK(buffers_ != nullptr);
   block_bpf::detach(skeleton_);
   Drain(sink);
+  ReportSizes(sink);
   ReportInFlight(sink);
   Release();
   return OkStatus();

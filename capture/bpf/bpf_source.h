@@ -13,7 +13,9 @@
 namespace blktape {
 
 struct BpfSourceOptions {
-  uint64_t ring_bytes_per_cpu = 4u << 20;  // rounded up to a power of two of at least a page
+  // Rounded up to a power of two of at least a page. 0: half of PlanBuffersHere(), since a finished
+  // request is one record where other sources have three events.
+  uint64_t ring_bytes_per_cpu = 0;
   bool process_names = true;
 };
 

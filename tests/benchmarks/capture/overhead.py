@@ -1,0 +1,243 @@
+"""What recording costs the machine that is recorded:
+
+    sudo bazel run -c opt //tests/benchmarks/capture:overhead
+
+1. At the maximum. fio reads 4 KiB at random addresses of a loop device on tmpfs (libaio, QD 32) in windows without,
+   with and without the recorder. Machine time added to an I/O is
+
+       cores * (1 / IOPS with  -  mean of 1 / IOPS without)
+
+   everything included: probes, reading, decoding, pairing, compressing, writing. The median over the rounds. perf
+   record and the kernel's blk tracer (read from its pipe) are measured in the same rounds, where they work.
+2. Loss: a longer window at the maximum. Events lost, and I/Os of fio against those in the trace.
+3. A desktop's load: 300 I/Os a second. CPU time of the recorder in per cent of one core, and its largest RSS.
+
+It needs root, fio and a machine that does nothing else.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.harness import blktape, devices
+from tests.live import recording
+
+TRACEFS = "/sys/kernel/tracing"
+SHM = "/dev/shm"
+
+
+class Fio:
+    def __init__(self, device):
+        self._device = device
+
+    def run(self, seconds, *options):
+        words = ["fio", "--name=load", "--filename=" + self._device, "--bs=4k", "--ioengine=libaio", "--direct=1",
+                 "--time_based", "--runtime=%g" % seconds, "--norandommap", "--randrepeat=0", "--output-format=json",
+                 *options]
+        job = json.loads(subprocess.check_output(words, text=True))["jobs"][0]
+        return {"iops": job["read"]["iops"] + job["write"]["iops"],
+                "ios": job["read"]["total_ios"] + job["write"]["total_ios"]}
+
+    def flat_out(self, seconds):
+        return self.run(seconds, "--rw=randread", "--iodepth=32", "--gtod_reduce=1")
+
+    def desktop(self, seconds):
+        return self.run(seconds, "--rw=randrw", "--rwmixread=60", "--iodepth=4", "--rate_iops=180,120")
+
+
+class Bench:
+    def __init__(self, stack, arguments):
+        self.stack = stack
+        self.arguments = arguments
+        self.addCleanup = stack.callback  # what the helpers of tests want of a test
+        self.folder = tempfile.mkdtemp(prefix="blktape-overhead.")
+        stack.callback(shutil.rmtree, self.folder)
+        image = tempfile.NamedTemporaryFile(dir=SHM, prefix="blktape-overhead.")
+        stack.callback(image.close)
+        size = arguments.size_mib << 20
+        block = os.urandom(1 << 20)
+        for _ in range(size >> 20):
+            image.write(block)
+        image.flush()
+        self.device = subprocess.check_output(["losetup", "-f", "--show", image.name], text=True).strip()
+        stack.callback(subprocess.run, ["losetup", "-d", self.device], check=True)
+        self.fio = Fio(self.device)
+        self.number = 0
+
+    # What may run beside fio: context managers.
+
+    def recorder(self, source):
+        self.number += 1
+        return recording.Recording(self, self.device, source=source, options=["--json"], statuses=(0, 3),
+                                   trace=os.path.join(self.folder, "%d.tape" % self.number))
+
+    @contextlib.contextmanager
+    def bpf(self):
+        with self.recorder("bpf"):
+            yield
+
+    @contextlib.contextmanager
+    def tracefs(self):
+        with self.recorder("tracefs"):
+            yield
+
+    @contextlib.contextmanager
+    def perf(self):
+        data = os.path.join(self.folder, "perf.data")
+        process = subprocess.Popen(["perf", "record", "-q", "-a", "-e", "block:*", "-o", data],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(1)
+        if process.poll() is not None:
+            raise OSError("perf record ended: " + process.stderr.read().decode(errors="replace").strip()[:200])
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            os.unlink(data)
+
+    @contextlib.contextmanager
+    def blk_tracer(self):
+        def write(path, text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+
+        tracer = TRACEFS + "/current_tracer"
+        enable = "/sys/block/%s/trace/enable" % os.path.basename(self.device)
+        with open(tracer, encoding="ascii") as file:
+            if file.read().strip() != "nop":
+                raise OSError("somebody uses the kernel's tracer")
+        with contextlib.ExitStack() as undo:
+            write(enable, "1")
+            undo.callback(write, enable, "0")
+            write(tracer, "blk")
+            undo.callback(write, tracer, "nop")
+            with open(os.path.join(self.folder, "blk"), "wb") as out:
+                reader = subprocess.Popen(["cat", TRACEFS + "/trace_pipe"], stdout=out)
+                undo.callback(reader.wait)
+                undo.callback(reader.kill)
+                yield
+
+    # Measurements.
+
+    def added_us(self, beside):
+        """(microseconds of machine time added to an I/O, IOPS without, IOPS with) of one round."""
+        seconds = self.arguments.window
+        before = self.fio.flat_out(seconds)["iops"]
+        with beside():
+            during = self.fio.flat_out(seconds)["iops"]
+        after = self.fio.flat_out(seconds)["iops"]
+        without = 2 / (1 / before + 1 / after)
+        return os.cpu_count() * (1 / during - 1 / without) * 1e6, without, during
+
+    def at_the_maximum(self):
+        tools = {"bpf": self.bpf, "tracefs": self.tracefs, "perf record": self.perf, "blk tracer": self.blk_tracer}
+        found = {name: [] for name in tools}
+        refused = {}
+        for _ in range(self.arguments.rounds):
+            for name, tool in tools.items():
+                if name in refused:
+                    continue
+                try:
+                    found[name].append(self.added_us(tool))
+                except (OSError, AssertionError) as error:
+                    refused[name] = str(error).strip()
+        for name, values in found.items():
+            if name in refused:
+                yield {"tool": name, "refused": refused[name]}
+                continue
+            added, without, during = (statistics.median(column) for column in zip(*values))
+            yield {"tool": name, "added_us": added, "iops_without": without, "iops_with": during,
+                   "rounds_us": [value[0] for value in values]}
+
+    def loss(self, source):
+        with self.recorder(source) as recorder:
+            ios = self.fio.flat_out(self.arguments.loss_window)["ios"]
+        said = json.loads(recorder.said[recorder.said.index("{"):])
+        info = blktape.as_json("info", recorder.trace, accept=(0, 3))
+        size = os.path.getsize(recorder.trace)
+        os.unlink(recorder.trace)
+        return {"source": source, "fio_ios": ios, "recorded_ios": said["ios"], "lost": said["lost_events"],
+                "losses": info["losses"], "recorder_cpu_us_an_io": said["cpu_ns"] / said["ios"] / 1e3,
+                "bytes_an_io": size / said["ios"]}
+
+    def desktop(self, source):
+        with self.recorder(source) as recorder:
+            # What starting costs is over.
+            time.sleep(2)
+            begin_s, begin_cpu = time.monotonic(), cpu_seconds(recorder.pid)
+            iops = self.fio.desktop(self.arguments.desktop_window)["iops"]
+            cpu = (cpu_seconds(recorder.pid) - begin_cpu) / (time.monotonic() - begin_s)
+            rss = largest_rss_bytes(recorder.pid)
+        return {"source": source, "iops": iops, "cpu_percent": cpu * 100, "rss_mib": rss / (1 << 20)}
+
+
+def cpu_seconds(pid):
+    # Of the scheduler, in ns: ticks of 10 ms would not do. The sum of the threads.
+    total = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
+
+
+def largest_rss_bytes(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    raise OSError("no VmHWM")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="off/on/off rounds of each tool; default 5")
+    parser.add_argument("--window", type=float, default=4, metavar="S", help="of each of the three; default 4")
+    parser.add_argument("--loss-window", type=float, default=30, metavar="S", help="default 30")
+    parser.add_argument("--desktop-window", type=float, default=30, metavar="S", help="default 30")
+    parser.add_argument("--size-mib", type=int, default=256, help="of the loop device, in memory; default 256")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0 or shutil.which("fio") is None:
+        sys.exit("overhead: needs root and fio")
+    devices.private_mounts()
+    if not os.path.exists(TRACEFS + "/events"):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACEFS], check=False)
+    with contextlib.ExitStack() as stack:
+        bench = Bench(stack, arguments)
+        result = {"cores": os.cpu_count(), "maximum": list(bench.at_the_maximum()),
+                  "loss": [bench.loss(source) for source in ("bpf", "tracefs")],
+                  "desktop": [bench.desktop(source) for source in ("bpf", "tracefs")]}
+    if arguments.json:
+        print(json.dumps(result, indent=2))
+        return
+    print("4 KiB random reads at the maximum, %d cores, median of %d rounds" % (result["cores"], arguments.rounds))
+    print("                 added an I/O   I/Os per second")
+    print("                           us   without      with")
+    for row in result["maximum"]:
+        if "refused" in row:
+            print("  %-12s  does not work here: %s" % (row["tool"], row["refused"].splitlines()[0][:100]))
+        else:
+            print("  %-12s %14.2f %9.0f %9.0f" % (row["tool"], row["added_us"], row["iops_without"], row["iops_with"]))
+    print("%.0f s of it" % arguments.loss_window)
+    for row in result["loss"]:
+        reasons = ", ".join("%s %d" % (loss["reason"], loss["count"]) for loss in row["losses"])
+        print("  %-8s %d I/Os by fio, %d recorded, %d events lost%s; recorder's own CPU %.2f us, %.1f B an I/O" % (
+            row["source"], row["fio_ios"], row["recorded_ios"], row["lost"], " (%s)" % reasons if reasons else "",
+            row["recorder_cpu_us_an_io"], row["bytes_an_io"]))
+    print("A desktop's load")
+    for row in result["desktop"]:
+        print("  %-8s %.0f I/Os per second: %.2f %% of one core, %.1f MiB" % (
+            row["source"], row["iops"], row["cpu_percent"], row["rss_mib"]))
+
+
+if __name__ == "__main__":
+    main()
