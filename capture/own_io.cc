@@ -20,12 +20,19 @@ bool IsKernelThread(std::string_view comm) {
          StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_");
 }
 
+// dm-crypt's, which submits what anybody wrote once it is encrypted.
+bool IsRelay(std::string_view comm) { return StartsWith(comm, "dmcrypt_write"); }
+
 }  // namespace
 
 OwnIoJudge::Kind OwnIoJudge::KindOf(const IoRecord& record, std::string_view comm) {
-  if (!IsKernelThread(comm)) return Kind::kOther;
+  const bool relayed = IsRelay(comm);
+  if (!IsKernelThread(comm) && !relayed) return Kind::kOther;
   if (StartsWith(comm, "jbd2/") || record.op == Op::kFlush) return Kind::kCommit;
-  if (record.op != Op::kWrite || (record.flags & kFlagMeta) == 0) return Kind::kOther;
+  if (record.op != Op::kWrite) return Kind::kOther;
+  if ((record.flags & kFlagMeta) == 0) {
+    return relayed && (record.flags & kFlagSync) != 0 ? Kind::kRelayedData : Kind::kOther;
+  }
   return (record.flags & (kFlagSync | kFlagFua | kFlagPreflush)) != 0 ? Kind::kCommit
                                                                       : Kind::kCheckpoint;
 }
@@ -38,6 +45,18 @@ bool OwnIoJudge::CommitIsOwn(int64_t ns) {
   const bool ours = !commit_ || sync->end_ns >= commit_->begin_ns;
   const bool others = last_other_ns_ && (!commit_ || *last_other_ns_ >= commit_->begin_ns);
   return ours && !others;
+}
+
+bool OwnIoJudge::RelayedDataIsOwn(int64_t ns, uint64_t bytes) {
+  const std::optional<SyncInterval> sync = last_sync_(ns);
+  if (!sync || (sync->end_ns != 0 && ns > sync->end_ns)) return false;
+  if (sync->begin_ns != relayed_sync_ns_) {
+    relayed_sync_ns_ = sync->begin_ns;
+    relayed_left_bytes_ = sync->data_bytes;
+  }
+  if (bytes > relayed_left_bytes_) return false;
+  relayed_left_bytes_ -= bytes;
+  return true;
 }
 
 bool OwnIoJudge::IsOwn(const IoRecord& record, std::string_view comm) {
@@ -55,6 +74,10 @@ bool OwnIoJudge::IsOwn(const IoRecord& record, std::string_view comm) {
       const bool ours = sync && ns - sync->begin_ns <= kWritebackNs;
       return ours && !(last_other_ns_ && ns - *last_other_ns_ <= kWritebackNs);
     }
+    case Kind::kRelayedData:
+      if (RelayedDataIsOwn(ns, record.bytes)) return true;
+      last_other_ns_ = ns;
+      return false;
     case Kind::kOther:
       if (record.op != Op::kRead) last_other_ns_ = ns;
       return false;

@@ -16,13 +16,16 @@ namespace blktape {
 // by kernel threads that do not say for whom. Without this, recording the disk that holds the trace
 // never comes to rest: a frame written makes a commit, the commit is recorded and makes a frame.
 //
-// Data of the trace always goes out under the writing thread's id. So a kernel thread's data write
-// is somebody else's, and what remains to be judged is the commit (journal blocks, its flushes) and
+// Data of the trace goes out under the writing thread's id. So a kernel thread's data write is
+// somebody else's, and what remains to be judged is the commit (journal blocks, its flushes) and
 // the checkpoint (metadata at its place):
 // - a commit is own if it was queued while the recorder waited for its fdatasync, or if nobody else
 //   wrote to this disk since the commit before it, and the recorder did;
 // - a checkpoint is own if the recorder wrote within the last 40 s (the kernel's writeback age plus
 //   its interval) and nobody else did.
+// dm-crypt alone submits everybody's writes by a thread of its own. Of its synchronous data writes,
+// those queued while the recorder waited for its fdatasync are own, the first ones, up to the bytes
+// that fdatasync had to write: as many as the recorder's own, if not always the same ones.
 // A change of metadata alone by somebody else (touch, mkdir) that falls into such a time is
 // swallowed with ours: it would have gone out with the same blocks.
 //
@@ -40,9 +43,10 @@ class OwnIoJudge {
   bool IsOwn(const IoRecord& record, std::string_view comm);
 
  private:
-  enum class Kind { kCommit, kCheckpoint, kOther };
+  enum class Kind { kCommit, kCheckpoint, kRelayedData, kOther };
   static Kind KindOf(const IoRecord& record, std::string_view comm);
   bool CommitIsOwn(int64_t ns);
+  bool RelayedDataIsOwn(int64_t ns, uint64_t bytes);
 
   struct Commit {
     int64_t begin_ns = 0;
@@ -54,6 +58,9 @@ class OwnIoJudge {
   std::function<std::optional<SyncInterval>(int64_t)> last_sync_;
   std::optional<int64_t> last_other_ns_;  // somebody else's write
   std::optional<Commit> commit_;          // the latest
+  // Of the latest fdatasync during which relayed data was seen.
+  int64_t relayed_sync_ns_ = 0;
+  uint64_t relayed_left_bytes_ = 0;
 };
 
 }  // namespace blktape

@@ -246,9 +246,18 @@ void TraceFile::WriteOne(std::unique_lock<std::mutex>* lock) {
   done_.notify_all();
 }
 
+uint64_t TraceFile::UnsyncedBlockBytes() const {
+  if (written_bytes_ == synced_bytes_) return 0;
+  struct statvfs info{};
+  const uint64_t block =
+      fstatvfs(fd_.get(), &info) == 0 && info.f_bsize > 0 ? info.f_bsize : uint64_t{4096};
+  return (written_bytes_ + block - 1) / block * block - synced_bytes_ / block * block;
+}
+
 void TraceFile::SyncNow(std::unique_lock<std::mutex>* lock) {
   const uint64_t wanted = syncs_wanted_;
-  syncs_.push_back({Clock::Monotonic()->NowNs(), 0});
+  syncs_.push_back({Clock::Monotonic()->NowNs(), 0, UnsyncedBlockBytes()});
+  synced_bytes_ = written_bytes_;
   if (syncs_.size() > kSyncsRemembered) syncs_.pop_front();
   lock->unlock();
   const int err = fdatasync(fd_.get()) == 0 || errno == EINVAL ? 0 : errno;

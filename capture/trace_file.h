@@ -25,6 +25,8 @@ namespace blktape {
 struct SyncInterval {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+  // What it had to write of the file's data, in whole blocks of the file system.
+  uint64_t data_bytes = 0;
 };
 
 struct TraceFileOptions {
@@ -83,6 +85,8 @@ class TraceFile : public ByteSink {
   // With `lock` held on entry and exit; released while the disk works.
   void WriteOne(std::unique_lock<std::mutex>* lock);
   void SyncNow(std::unique_lock<std::mutex>* lock);
+  // Of the blocks that hold what was written since the last sync.
+  uint64_t UnsyncedBlockBytes() const;
   // Free bytes of the file system beyond those that are left to others; absent: not known.
   std::optional<uint64_t> FreeBytes() const;
   bool HasRoom(uint64_t end_bytes);
@@ -105,6 +109,7 @@ class TraceFile : public ByteSink {
   std::deque<SyncInterval> syncs_;
 
   uint64_t written_bytes_ = 0;    // the writing thread's
+  uint64_t synced_bytes_ = 0;     // likewise
   uint64_t allocated_bytes_ = 0;  // likewise
   bool can_allocate_ = true;      // likewise
   std::atomic<bool> full_{false};

@@ -1,4 +1,4 @@
-"""On a machine where nothing else runs: recording the disk under the trace.
+"""On a machine where nothing else runs: recording the disk under the trace, which may be encrypted.
 
 BLKTAPE_OWN_DISK_SECONDS=600 makes it ten minutes:
   bazel test --test_env=BLKTAPE_OWN_DISK_SECONDS=600 --test_env=BLKTAPE_GUEST_KERNEL --test_timeout=1500 \\
@@ -19,30 +19,39 @@ begin() {  # NAME DEVICE
   mkdir /tmp/$1
   mount $2 /tmp/$1
 }
-begin tracefs /dev/nvme0n1
-begin bpf /dev/vda
+crypt() {  # NAME DISK
+  echo "0 $(blockdev --getsz $2) crypt aes-xts-plain64 $(printf %064d 7) 0 $2 0" | dmsetup create $1
+}
+crypt crypt-tracefs /dev/vda
+crypt crypt-bpf /dev/vdb
+begin plain-tracefs /dev/nvme0n1
+begin plain-bpf /dev/nvme1n1
+begin crypt-tracefs /dev/mapper/crypt-tracefs
+begin crypt-bpf /dev/mapper/crypt-bpf
 # What mkfs and mount left is somebody else's.
 sync
 sleep 2
-for name in tracefs bpf; do
-  blktape record --mount /tmp/$name --source $name -o /tmp/$name/a.tape > /out/$name.log 2>&1 &
+for name in plain-tracefs plain-bpf crypt-tracefs crypt-bpf; do
+  blktape record --mount /tmp/$name --source ${name#*-} -o /tmp/$name/a.tape > /out/$name.log 2>&1 &
   pids="${pids:-} $!"
   until grep -q recording /out/$name.log; do sleep 0.1; done
 done
 sleep SECONDS
 kill -TERM $pids
 wait $pids
-for name in tracefs bpf; do cp /tmp/$name/a.tape /out/$name.tape; done
+for name in plain-tracefs plain-bpf crypt-tracefs crypt-bpf; do cp /tmp/$name/a.tape /out/$name.tape; done
 """
 
 
 class OwnDiskGuestTest(unittest.TestCase):
     def test_an_idle_disk_under_the_trace_gives_an_empty_trace(self):
         cases.need(not guest.missing(), guest.missing())
-        disks = [guest.Disk(kind, 64 << 20) for kind in ("nvme", "virtio")]
-        result = guest.Guest(programs=["mkfs.ext4"], modules=["ext4"], disks=disks,
+        disks = [guest.Disk(kind, 64 << 20) for kind in ("nvme", "nvme", "virtio", "virtio")]
+        result = guest.Guest(programs=["mkfs.ext4", "dmsetup", "blockdev"],
+                             modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"], disks=disks,
                              timeout_s=200 + 2 * SECONDS).run(SCRIPT.replace("SECONDS", str(SECONDS))).check()
-        for name, disk in (("tracefs", "nvme0n1"), ("bpf", "vda")):
+        for name, disk in (("plain-tracefs", "nvme0n1"), ("plain-bpf", "nvme1n1"), ("crypt-tracefs", "vda"),
+                           ("crypt-bpf", "vdb")):
             with self.subTest(name):
                 trace = result.path(name + ".tape")
                 info = blktape.as_json("info", trace)

@@ -19,10 +19,14 @@ constexpr int64_t kMilli = kNanosPerMilli;
 
 class OwnIoJudgeTest : public ::testing::Test {
  protected:
-  void Sync(int64_t begin_ns, int64_t end_ns) { syncs_.push_back({begin_ns, end_ns}); }
+  void Sync(int64_t begin_ns, int64_t end_ns, uint64_t data_bytes = 4096) {
+    syncs_.push_back({begin_ns, end_ns, data_bytes});
+  }
 
-  bool Judge(int64_t ns, std::string_view comm, Op op, uint32_t flags, uint32_t device = 0) {
+  bool Judge(int64_t ns, std::string_view comm, Op op, uint32_t flags, uint32_t device = 0,
+             uint64_t bytes = 4096) {
     IoRecord record;
+    record.bytes = bytes;
     record.device = device;
     record.op = op;
     record.flags = flags;
@@ -104,6 +108,26 @@ TEST_F(OwnIoJudgeTest, ACheckpointAfterSomebodyElsesWriteIsTheirs) {
   EXPECT_FALSE(Judge(9 * kSecond, "mv", Op::kWrite, 0));
   Sync(10 * kSecond, 10 * kSecond + kMilli);
   EXPECT_FALSE(Checkpoint(45 * kSecond));
+}
+
+TEST_F(OwnIoJudgeTest, OfEncryptedDataAsMuchIsOwnAsTheSyncHadToWrite) {
+  Sync(10 * kSecond, 10 * kSecond + 20 * kMilli, /*data_bytes=*/12'288);
+  const auto encrypted = [this](int64_t ns, uint64_t bytes) {
+    return Judge(ns, "dmcrypt_write/2", Op::kWrite, kFlagSync, /*device=*/0, bytes);
+  };
+  EXPECT_FALSE(encrypted(10 * kSecond - kMilli, 4096)) << "before it";
+  EXPECT_TRUE(encrypted(10 * kSecond + kMilli, 8192));
+  EXPECT_FALSE(encrypted(10 * kSecond + 2 * kMilli, 8192)) << "4,096 bytes are left";
+  EXPECT_TRUE(encrypted(10 * kSecond + 3 * kMilli, 4096));
+  EXPECT_FALSE(encrypted(10 * kSecond + 4 * kMilli, 4096)) << "nothing is left";
+  EXPECT_FALSE(encrypted(10 * kSecond + 21 * kMilli, 4096)) << "after it";
+}
+
+TEST_F(OwnIoJudgeTest, AnEncryptedCommitIsJudgedAsAnyOther) {
+  Sync(10 * kSecond, 10 * kSecond + 20 * kMilli);
+  EXPECT_TRUE(Judge(10 * kSecond + kMilli, "dmcrypt_write/2", Op::kWrite, kFlagSync | kFlagMeta));
+  EXPECT_FALSE(Judge(12 * kSecond, "dmcrypt_write/2", Op::kWrite, 0)) << "somebody's data";
+  EXPECT_FALSE(Judge(14 * kSecond, "dmcrypt_write/2", Op::kWrite, kFlagSync | kFlagMeta));
 }
 
 TEST_F(OwnIoJudgeTest, RecordingTheDiskOfTheTraceComesToRest) {
