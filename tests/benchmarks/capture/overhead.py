@@ -2,13 +2,15 @@
 
     sudo bazel run -c opt //tests/benchmarks/capture:overhead
 
-1. At the maximum. fio reads 4 KiB at random addresses of a loop device on tmpfs (libaio, QD 32) in windows without,
-   with and without the recorder. Machine time added to an I/O is
+1. At the maximum. fio reads 4 KiB at random addresses of a loop device on tmpfs (libaio, QD 32); its rate is taken
+   in windows without, with and without the recorder. Machine time added to an I/O is
 
        cores * (1 / IOPS with  -  mean of 1 / IOPS without)
 
    everything included: probes, reading, decoding, pairing, compressing, writing. The median over the rounds. perf
    record and the kernel's blk tracer (read from its pipe) are measured in the same rounds, where they work.
+   Beside it the same by the scheduler's account of fio, the recorder and all kernel threads: that still tells
+   something where others use the machine, but not what interrupts cost while others run.
 2. Loss: a longer window at the maximum. Events lost, and I/Os of fio against those in the trace.
 3. A desktop's load: 300 I/Os a second. CPU time of the recorder in per cent of one core, and its largest RSS.
 
@@ -46,8 +48,35 @@ class Fio:
         return {"iops": job["read"]["iops"] + job["write"]["iops"],
                 "ios": job["read"]["total_ios"] + job["write"]["total_ios"]}
 
-    def flat_out(self, seconds):
-        return self.run(seconds, "--rw=randread", "--iodepth=32", "--gtod_reduce=1")
+    FLAT_OUT = ("--rw=randread", "--iodepth=32", "--gtod_reduce=1")
+
+    @contextlib.contextmanager
+    def flat_out(self):
+        """Runs until left."""
+        process = subprocess.Popen(["fio", "--name=load", "--filename=" + self._device, "--bs=4k", "--ioengine=libaio",
+                                    "--direct=1", "--time_based", "--runtime=1d", "--norandommap", *self.FLAT_OUT],
+                                   stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(2)
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+
+    def window(self, seconds):
+        """Seconds of machine time, all cores together, and of CPU time that went into an I/O; by the kernel's count
+        of the device's reads."""
+        begin_s, begin_cpu, begin = time.monotonic(), involved_cpu_seconds(), self._reads()
+        time.sleep(seconds)
+        reads = self._reads() - begin
+        cpu = involved_cpu_seconds()
+        elapsed_s = time.monotonic() - begin_s
+        used = sum(spent - begin_cpu.get(pid, spent) for pid, spent in cpu.items())
+        return os.cpu_count() * elapsed_s / reads, used / reads
+
+    def _reads(self):
+        with open("/sys/block/%s/stat" % os.path.basename(self._device), encoding="ascii") as file:
+            return int(file.read().split()[0])
 
     def desktop(self, seconds):
         return self.run(seconds, "--rw=randrw", "--rwmixread=60", "--iodepth=4", "--rate_iops=180,120")
@@ -129,38 +158,40 @@ class Bench:
     # Measurements.
 
     def added_us(self, beside):
-        """(microseconds of machine time added to an I/O, IOPS without, IOPS with) of one round."""
+        """Of one round: microseconds of machine time and of CPU time added to an I/O, IOPS without, IOPS with."""
         seconds = self.arguments.window
-        before = self.fio.flat_out(seconds)["iops"]
+        before = self.fio.window(seconds)
         with beside():
-            during = self.fio.flat_out(seconds)["iops"]
-        after = self.fio.flat_out(seconds)["iops"]
-        without = 2 / (1 / before + 1 / after)
-        return os.cpu_count() * (1 / during - 1 / without) * 1e6, without, during
+            during = self.fio.window(seconds)
+        after = self.fio.window(seconds)
+        without = [(a + b) / 2 for a, b in zip(before, after)]
+        return ((during[0] - without[0]) * 1e6, (during[1] - without[1]) * 1e6, os.cpu_count() / without[0],
+                os.cpu_count() / during[0])
 
     def at_the_maximum(self):
         tools = {"bpf": self.bpf, "tracefs": self.tracefs, "perf record": self.perf, "blk tracer": self.blk_tracer}
         found = {name: [] for name in tools}
         refused = {}
-        for _ in range(self.arguments.rounds):
-            for name, tool in tools.items():
-                if name in refused:
-                    continue
-                try:
-                    found[name].append(self.added_us(tool))
-                except (OSError, AssertionError) as error:
-                    refused[name] = str(error).strip()
+        with self.fio.flat_out():
+            for _ in range(self.arguments.rounds):
+                for name, tool in tools.items():
+                    if name in refused:
+                        continue
+                    try:
+                        found[name].append(self.added_us(tool))
+                    except (OSError, AssertionError) as error:
+                        refused[name] = str(error).strip()
         for name, values in found.items():
             if name in refused:
                 yield {"tool": name, "refused": refused[name]}
                 continue
-            added, without, during = (statistics.median(column) for column in zip(*values))
-            yield {"tool": name, "added_us": added, "iops_without": without, "iops_with": during,
+            added, added_cpu, without, during = (statistics.median(column) for column in zip(*values))
+            yield {"tool": name, "added_us": added, "added_cpu_us": added_cpu, "iops_without": without, "iops_with": during,
                    "rounds_us": [value[0] for value in values]}
 
     def loss(self, source):
         with self.recorder(source) as recorder:
-            ios = self.fio.flat_out(self.arguments.loss_window)["ios"]
+            ios = self.fio.run(self.arguments.loss_window, *self.fio.FLAT_OUT)["ios"]
         said = json.loads(recorder.said[recorder.said.index("{"):])
         info = blktape.as_json("info", recorder.trace, accept=(0, 3))
         size = os.path.getsize(recorder.trace)
@@ -178,6 +209,23 @@ class Bench:
             cpu = (cpu_seconds(recorder.pid) - begin_cpu) / (time.monotonic() - begin_s)
             rss = largest_rss_bytes(recorder.pid)
         return {"source": source, "iops": iops, "cpu_percent": cpu * 100, "rss_mib": rss / (1 << 20)}
+
+
+def involved_cpu_seconds():
+    """CPU time by process of what this program has started, and of every kernel thread."""
+    parents = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/stat" % pid, encoding="ascii", errors="replace") as file:
+            parents[int(pid)] = int(file.read().rpartition(")")[2].split()[1])
+    involved = {}
+    for pid in parents:
+        above = pid
+        while above not in (0, 2, os.getpid()):
+            above = parents.get(above, 0)
+        if above and pid != os.getpid():
+            with contextlib.suppress(OSError):
+                involved[pid] = cpu_seconds(pid)
+    return involved
 
 
 def cpu_seconds(pid):
@@ -199,8 +247,8 @@ def largest_rss_bytes(pid):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="off/on/off rounds of each tool; default 5")
-    parser.add_argument("--window", type=float, default=4, metavar="S", help="of each of the three; default 4")
+    parser.add_argument("--rounds", type=int, default=15, help="off/on/off rounds of each tool; default 15")
+    parser.add_argument("--window", type=float, default=1, metavar="S", help="of each of the three; default 1")
     parser.add_argument("--loss-window", type=float, default=30, metavar="S", help="default 30")
     parser.add_argument("--desktop-window", type=float, default=30, metavar="S", help="default 30")
     parser.add_argument("--size-mib", type=int, default=256, help="of the loop device, in memory; default 256")
@@ -220,13 +268,14 @@ def main():
         print(json.dumps(result, indent=2))
         return
     print("4 KiB random reads at the maximum, %d cores, median of %d rounds" % (result["cores"], arguments.rounds))
-    print("                 added an I/O   I/Os per second")
-    print("                           us   without      with")
+    print("                added to an I/O, us    I/Os per second")
+    print("                machine    CPU time   without      with")
     for row in result["maximum"]:
         if "refused" in row:
             print("  %-12s  does not work here: %s" % (row["tool"], row["refused"].splitlines()[0][:100]))
         else:
-            print("  %-12s %14.2f %9.0f %9.0f" % (row["tool"], row["added_us"], row["iops_without"], row["iops_with"]))
+            print("  %-12s %8.2f %11.2f %9.0f %9.0f" % (row["tool"], row["added_us"], row["added_cpu_us"],
+                                                    row["iops_without"], row["iops_with"]))
     print("%.0f s of it" % arguments.loss_window)
     for row in result["loss"]:
         reasons = ", ".join("%s %d" % (loss["reason"], loss["count"]) for loss in row["losses"])
