@@ -31,6 +31,13 @@ class Bench(contextlib.ExitStack):
                 file.write(os.urandom(1 << 20))
         device = subprocess.check_output(["losetup", "-f", "--show", path], text=True).strip()
         self.callback(subprocess.run, ["losetup", "-d", device], check=True)
+        # A loop device keeps the queue that somebody gave it before.
+        queue = "/sys/block/%s/queue/" % os.path.basename(device)
+        for name, value in (("scheduler", "none"), ("nomerges", "0")):
+            with open(queue + name, encoding="ascii") as file:
+                before = file.read().strip().split("[")[-1].split("]")[0]
+            self.callback(self._write, queue + name, before)
+            self._write(queue + name, value)
         return device
 
     def zram(self, size_bytes):
