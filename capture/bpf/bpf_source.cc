@@ -587,8 +587,10 @@ std::optional<std::string> WhyBpfMayMissEvents() {
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
       {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
   };
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
-              .attach_btf_id = static_cast<__u32>(function));
+  bpf_prog_load_opts options{};
+  options.sz = sizeof options;
+  options.expected_attach_type = BPF_TRACE_FENTRY;
+  options.attach_btf_id = static_cast<__u32>(function);
   const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "blktape_probe", "GPL", return_zero,
                                        std::size(return_zero), &options));
   if (program || errno != EPERM) return std::nullopt;
