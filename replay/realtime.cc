@@ -24,8 +24,9 @@ constexpr int kHighNice = -15;
 
 // <linux/ioprio.h>, whose Linux 6.1 form is no C++.
 constexpr int kIoPrioWhoProcess = 1;
-constexpr int kIoPrioNone = 0;
-constexpr int kIoPrioDefault = (2 << 13) | 4;  // best effort, 4
+constexpr int kIoPrioClassShift = 13;
+constexpr int kIoPrioClassNone = 0;
+constexpr int kIoPrioDefault = (2 << kIoPrioClassShift) | 4;  // best effort, 4
 
 int SetPolicy(int policy, int priority) {
   const sched_param param{.sched_priority = priority};
@@ -39,7 +40,7 @@ std::string Refused(const std::string& what) {
 
 }  // namespace
 
-std::optional<int> QuietestCpu(std::string_view proc_interrupts, const std::vector<int>& allowed) {
+std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed) {
   std::istringstream table{std::string(proc_interrupts)};
   std::string line;
   std::getline(table, line);
@@ -47,7 +48,7 @@ std::optional<int> QuietestCpu(std::string_view proc_interrupts, const std::vect
   std::vector<int> cpus;
   for (std::string name; header >> name;) {
     int cpu = -1;
-    if (!name.starts_with("CPU")) return std::nullopt;
+    if (!name.starts_with("CPU")) return {};
     std::from_chars(name.data() + 3, name.data() + name.size(), cpu);
     cpus.push_back(cpu);
   }
@@ -60,15 +61,16 @@ std::optional<int> QuietestCpu(std::string_view proc_interrupts, const std::vect
     uint64_t count = 0;
     for (size_t i = 0; i < served.size() && row >> count; ++i) served[i] += count;
   }
-  std::optional<int> quietest;
-  uint64_t fewest = UINT64_MAX;
-  for (size_t i = 0; i < cpus.size(); ++i) {
-    if (std::find(allowed.begin(), allowed.end(), cpus[i]) == allowed.end()) continue;
-    if (served[i] > fewest) continue;
-    fewest = served[i];
-    quietest = cpus[i];
+  std::vector<size_t> places;
+  for (size_t i = cpus.size(); i > 0; --i) {
+    const bool is_allowed = std::find(allowed.begin(), allowed.end(), cpus[i - 1]) != allowed.end();
+    if (is_allowed) places.push_back(i - 1);
   }
-  return quietest;
+  std::stable_sort(places.begin(), places.end(),
+                   [&served](size_t a, size_t b) { return served[a] < served[b]; });
+  std::vector<int> quiet;
+  for (const size_t place : places) quiet.push_back(cpus[place]);
+  return quiet;
 }
 
 RealtimeScope::RealtimeScope(const Wish& wish) {
@@ -78,19 +80,27 @@ RealtimeScope::RealtimeScope(const Wish& wish) {
   KeepIoPriority();
   Schedule();
   Lock();
-  Pin();
+  Pin(wish.lane);
 }
 
 RealtimeScope::~RealtimeScope() {
   if (fifo_) SetPolicy(SCHED_OTHER, 0);
-  if (io_priority_kept_) syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0, kIoPrioNone);
+  if (io_priority_before_) {
+    syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0, *io_priority_before_);
+  }
   if (locked_) munlockall();
 }
 
 // Otherwise the kernel gives the I/O of a SCHED_FIFO thread the real-time class, which schedulers
-// and drives treat differently from the recorded I/O.
+// and drives treat differently from the recorded I/O. A priority that the user gave stays.
 void RealtimeScope::KeepIoPriority() {
-  io_priority_kept_ = syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0, kIoPrioDefault) == 0;
+  const auto before = static_cast<int>(syscall(SYS_ioprio_get, kIoPrioWhoProcess, 0));
+  // Linux 5.18 and 5.19 answer with what follows from the thread's nice value where none was given.
+  const bool given = before >> kIoPrioClassShift != kIoPrioClassNone && before != kIoPrioDefault;
+  if (before < 0 || given) return;
+  if (syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0, kIoPrioDefault) == 0) {
+    io_priority_before_ = before;
+  }
 }
 
 void RealtimeScope::Schedule() {
@@ -116,7 +126,7 @@ void RealtimeScope::Lock() {
   }
 }
 
-void RealtimeScope::Pin() {
+void RealtimeScope::Pin(uint32_t lane) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 2) return;
@@ -127,7 +137,10 @@ void RealtimeScope::Pin() {
   // Those that serve the interrupts of disks also run the kernel's work behind them.
   std::ifstream file("/proc/interrupts");
   const std::string interrupts{std::istreambuf_iterator<char>(file), {}};
-  const int chosen = QuietestCpu(interrupts, allowed).value_or(allowed.back());
+  std::vector<int> quiet = QuietCpus(interrupts, allowed);
+  if (quiet.empty()) quiet.assign(allowed.rbegin(), allowed.rend());
+  if (lane >= quiet.size()) return;
+  const int chosen = quiet[lane];
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(chosen, &one);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,9 +8,9 @@
 
 namespace blktape {
 
-// Of the CPUs that `allowed` names, the one that served the fewest interrupts of devices (the
-// numbered rows of /proc/interrupts); of equals the last. Absent: none of them is in the table.
-std::optional<int> QuietestCpu(std::string_view proc_interrupts, const std::vector<int>& allowed);
+// The CPUs that `allowed` names, those first that served the fewest interrupts of devices (the
+// numbered rows of /proc/interrupts), of equals the last. Those not in the table are left out.
+std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
 // Makes the calling thread punctual for as long as the object lives, as far as the machine allows.
 // What is refused is no error: granted() says what was.
@@ -20,6 +21,7 @@ class RealtimeScope {
     // thread that only works through a queue at full speed would take the CPU from the threads that
     // feed it, and gains nothing.
     bool punctual = true;
+    uint32_t lane = 0;  // of several such threads; each gets a CPU of its own, if there are so many
   };
   explicit RealtimeScope(const Wish& wish);
   ~RealtimeScope();
@@ -39,13 +41,13 @@ class RealtimeScope {
   void Lock();
   void Schedule();
   void KeepIoPriority();
-  void Pin();
+  void Pin(uint32_t lane);
 
   std::vector<std::string> granted_;
   bool fifo_ = false;
   bool fifo_suspended_ = false;
   bool locked_ = false;
-  bool io_priority_kept_ = false;
+  std::optional<int> io_priority_before_;  // if it was changed
 };
 
 }  // namespace blktape

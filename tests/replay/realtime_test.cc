@@ -1,15 +1,19 @@
 #include "replay/realtime.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <thread>
 
 namespace blktape {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 // Made by hand in the form of /proc/interrupts; CPU 2 is offline.
 const std::string kTable =
@@ -19,28 +23,29 @@ const std::string kTable =
     "LOC:          0          0    9000000   Local timer interrupts\n"
     "ERR:          3\n";
 
-TEST(QuietestCpuTest, HasServedTheFewestDeviceInterruptsOfThoseAllowed) {
-  EXPECT_EQ(QuietestCpu(kTable, {0, 1, 3}), 3);  // 7, 100 and 6
-  EXPECT_EQ(QuietestCpu(kTable, {0, 1}), 0);
-  EXPECT_EQ(QuietestCpu(kTable, {1}), 1);
+TEST(QuietCpusTest, BeginWithThatOfTheFewestDeviceInterruptsOfThoseAllowed) {
+  EXPECT_THAT(QuietCpus(kTable, {0, 1, 3}), ElementsAre(3, 0, 1));  // 6, 7 and 100
+  EXPECT_THAT(QuietCpus(kTable, {0, 1}), ElementsAre(0, 1));
+  EXPECT_THAT(QuietCpus(kTable, {1}), ElementsAre(1));
 }
 
-TEST(QuietestCpuTest, OfEqualsTheLast) {
-  EXPECT_EQ(QuietestCpu("  CPU0 CPU1\n 5:  2  2  dev\n", {0, 1}), 1);
-  EXPECT_EQ(QuietestCpu("  CPU0 CPU1\n", {0, 1}), 1);
+TEST(QuietCpusTest, OfEqualsTheLastIsFirst) {
+  EXPECT_THAT(QuietCpus("  CPU0 CPU1\n 5:  2  2  dev\n", {0, 1}), ElementsAre(1, 0));
+  EXPECT_THAT(QuietCpus("  CPU0 CPU1\n", {0, 1}), ElementsAre(1, 0));
 }
 
-TEST(QuietestCpuTest, AbsentWhereTheTableNamesNone) {
-  EXPECT_EQ(QuietestCpu(kTable, {2}), std::nullopt);
-  EXPECT_EQ(QuietestCpu("", {0}), std::nullopt);
-  EXPECT_EQ(QuietestCpu("nonsense\n", {0}), std::nullopt);
+TEST(QuietCpusTest, NoneWhereTheTableNamesNone) {
+  EXPECT_THAT(QuietCpus(kTable, {2}), IsEmpty());
+  EXPECT_THAT(QuietCpus("", {0}), IsEmpty());
+  EXPECT_THAT(QuietCpus("nonsense\n", {0}), IsEmpty());
 }
 
-// The class of <linux/ioprio.h> in the upper bits: 0 none, 1 real time, 2 best effort.
-int64_t IoPriorityClass() {
-  constexpr int kWhoProcess = 1;
-  return syscall(SYS_ioprio_get, kWhoProcess, 0) >> 13;
-}
+constexpr int kWhoProcess = 1;
+// The class of <linux/ioprio.h> in the upper bits: 0 none, 1 real time, 2 best effort, 3 idle.
+constexpr int kClassShift = 13;
+constexpr int kIdleClass = 3;
+
+int64_t IoPriorityClass() { return syscall(SYS_ioprio_get, kWhoProcess, 0) >> kClassShift; }
 
 // get_current_ioprio() of the kernel gives a SCHED_FIFO thread without one the real-time class.
 TEST(RealtimeScopeTest, IoKeepsTheClassOfAnOrdinaryThread) {
@@ -49,6 +54,18 @@ TEST(RealtimeScopeTest, IoKeepsTheClassOfAnOrdinaryThread) {
     EXPECT_EQ(IoPriorityClass(), 2);
   }
   EXPECT_EQ(IoPriorityClass(), 0);
+}
+
+TEST(RealtimeScopeTest, AnIoPriorityThatTheUserGaveStays) {
+  // In a thread that ends with the test: priorities are a thread's own.
+  std::thread([] {
+    ASSERT_EQ(syscall(SYS_ioprio_set, kWhoProcess, 0, kIdleClass << kClassShift), 0);
+    {
+      const RealtimeScope scope({.punctual = true});
+      EXPECT_EQ(IoPriorityClass(), kIdleClass);
+    }
+    EXPECT_EQ(IoPriorityClass(), kIdleClass);
+  }).join();
 }
 
 }  // namespace
