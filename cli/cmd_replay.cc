@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <functional>
@@ -41,6 +42,7 @@ struct ReplayFlags {
   uint64_t compressible = 0;
   uint64_t dedupe = 0;
   uint64_t depth = 0;
+  uint64_t threads = 1;
   bool no_realtime = false;
   bool allow_overlaps = false;
   bool create = false;
@@ -109,6 +111,8 @@ Status TakeFlags(const Flags& given, ReplayFlags* flags) {
     return Status(StatusCode::kInvalidArgument, "a queue depth is at most 32767");
   }
   flags->replay.depth = static_cast<uint32_t>(flags->depth);
+  flags->replay.threads =
+      static_cast<uint32_t>(std::clamp<uint64_t>(flags->threads, 1, UINT32_MAX));
   flags->replay.compressible_percent =
       static_cast<uint32_t>(std::min<uint64_t>(flags->compressible, 101));
   flags->replay.dedupe_percent = static_cast<uint32_t>(std::min<uint64_t>(flags->dedupe, 101));
@@ -257,6 +261,9 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
                 "io_uring: poll for completions (drivers with poll queues, as NVMe)");
   flags->Count("--depth", &options->depth,
                "At most N in flight in a timed or --max replay (default: the target's)");
+  flags->Count(
+      "--threads", &options->threads,
+      "Issue from N threads, where one is too busy: timed or at a queue depth (default 1)");
   flags->Count("--compressible", &options->compressible,
                "Percent by which written data can be compressed (default 0)");
   flags->Count("--dedupe", &options->dedupe, "Percent of written blocks that repeat (default 0)");

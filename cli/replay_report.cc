@@ -8,6 +8,7 @@
 
 #include "analysis/report_json.h"
 #include "analysis/report_text.h"
+#include "analysis/validity.h"
 #include "base/quantity.h"
 #include "base/units.h"
 #include "format/io_record.h"
@@ -89,6 +90,12 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
   }
   if (outcome.punted() > 0) {
     warn(FormatCount(outcome.punted()) + " I/Os were handed to a kernel worker");
+  }
+  if (outcome.issuer_busy_max_share_ppm() > kIssuerBusyLimitPpm) {
+    warn(
+        fmt::format("a thread that issues was {:.0f} % busy in some second, and may have been the "
+                    "limit; timed, or at a queue depth, --threads N issues from several",
+                    static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
   }
   if (outcome.overlaps_ordered() > 0) {
     warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/units.h"
 
@@ -30,12 +31,49 @@ PlanFeed::State InlineFeed::Peek(PlannedIo** io) {
   return held_ ? State::kReady : State::kEnd;
 }
 
-ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill)
-    : plan_(plan),
-      arena_(arena),
-      fill_(std::move(fill)),
-      ring_(kRingSteps),
-      returned_(kReturnRing) {}
+// The way of steps to one issuing thread, and of their buffers back.
+class ThreadedFeed::Lane : public PlanFeed {
+ public:
+  struct Returned {
+    std::byte* buffer = nullptr;
+    uint64_t bytes = 0;
+  };
+  explicit Lane(const ThreadedFeed* feed)
+      : feed_(feed), ring_(kRingSteps), returned_(kReturnRing) {}
+
+  State Peek(PlannedIo** io) override {
+    *io = ring_.Front();
+    if (*io != nullptr) return State::kReady;
+    if (!feed_->ended_.load(std::memory_order_acquire)) return State::kNotYet;
+    *io = ring_.Front();
+    return *io != nullptr ? State::kReady : State::kEnd;
+  }
+  void Pop() override {
+    const PlannedIo* io = ring_.Front();
+    if (io->buffer != nullptr) {
+      popped_bytes_.store(popped_bytes() + io->bytes, std::memory_order_relaxed);
+    }
+    ring_.Pop();
+  }
+  bool WantsMemory() const override { return feed_->wants_memory_.load(std::memory_order_relaxed); }
+
+  uint64_t popped_bytes() const { return popped_bytes_.load(std::memory_order_relaxed); }
+  SpscRing<PlannedIo>& ring() { return ring_; }
+  SpscRing<Returned>& returned() { return returned_; }
+
+ private:
+  const ThreadedFeed* const feed_;
+  SpscRing<PlannedIo> ring_;
+  SpscRing<Returned> returned_;
+  std::atomic<uint64_t> popped_bytes_ = 0;
+};
+
+ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint32_t lanes,
+                           LaneRouter* router)
+    : plan_(plan), arena_(arena), fill_(std::move(fill)), router_(router) {
+  BLKTAPE_CHECK(lanes == 1 || router != nullptr);
+  for (uint32_t lane = 0; lane < lanes; ++lane) lanes_.push_back(std::make_unique<Lane>(this));
+}
 
 ThreadedFeed::~ThreadedFeed() { Stop(); }
 
@@ -48,33 +86,20 @@ void ThreadedFeed::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-PlanFeed::State ThreadedFeed::Peek(PlannedIo** io) {
-  *io = ring_.Front();
-  if (*io != nullptr) return State::kReady;
-  if (!ended_.load(std::memory_order_acquire)) return State::kNotYet;
-  *io = ring_.Front();
-  return *io != nullptr ? State::kReady : State::kEnd;
-}
+PlanFeed* ThreadedFeed::lane(uint32_t lane) { return lanes_[lane].get(); }
 
-void ThreadedFeed::Pop() {
-  const PlannedIo* io = ring_.Front();
-  if (io->buffer != nullptr) {
-    popped_bytes_.store(popped_bytes_.load(std::memory_order_relaxed) + io->bytes,
-                        std::memory_order_relaxed);
-  }
-  ring_.Pop();
-}
-
-void ThreadedFeed::Return(const PlannedIo& io) {
+void ThreadedFeed::Return(uint32_t lane, const PlannedIo& io) {
   if (io.buffer == nullptr) return;
-  const bool taken = returned_.TryPush({io.buffer, io.bytes});
+  const bool taken = lanes_[lane]->returned().TryPush({io.buffer, io.bytes});
   BLKTAPE_CHECK(taken);
 }
 
 void ThreadedFeed::TakeBack() {
-  while (const Returned* returned = returned_.Front()) {
-    arena_->Release(returned->buffer, returned->bytes);
-    returned_.Pop();
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    while (const Lane::Returned* returned = lane->returned().Front()) {
+      arena_->Release(returned->buffer, returned->bytes);
+      lane->returned().Pop();
+    }
   }
 }
 
@@ -90,7 +115,9 @@ bool ThreadedFeed::Pause(int64_t* pause_ns) {
 // Comes back when less than half of what may be prepared ahead is.
 bool ThreadedFeed::WaitForRoom() {
   const auto ahead = [this] {
-    return pushed_bytes_ - popped_bytes_.load(std::memory_order_relaxed);
+    uint64_t bytes = pushed_bytes_;
+    for (const std::unique_ptr<Lane>& lane : lanes_) bytes -= lane->popped_bytes();
+    return bytes;
   };
   if (ahead() < kAheadBytes) return true;
   int64_t pause_ns = kShortestPauseNs;
@@ -115,14 +142,37 @@ bool ThreadedFeed::TakeBuffer(PlannedIo* io) {
   return true;
 }
 
-bool ThreadedFeed::Push(const PlannedIo& io) {
-  if (ring_.TryPush(io)) return true;
+bool ThreadedFeed::Push(const PlannedIo& io, Lane* lane) {
+  SpscRing<PlannedIo>& ring = lane->ring();
+  if (ring.TryPush(io)) return true;
   // Full: comes back when half of it is used up, not for every step.
   int64_t pause_ns = kShortestPauseNs;
-  while (ring_.size() > ring_.capacity() / 2) {
+  while (ring.size() > ring.capacity() / 2) {
     if (!Pause(&pause_ns)) return false;
   }
-  return ring_.TryPush(io);
+  return ring.TryPush(io);
+}
+
+uint32_t ThreadedFeed::Roomiest() const {
+  uint32_t roomiest = 0;
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane]->ring().size() < lanes_[roomiest]->ring().size()) roomiest = lane;
+  }
+  return roomiest;
+}
+
+bool ThreadedFeed::PushToLane(const PlannedIo& io) {
+  if (router_ == nullptr) return Push(io, lanes_[0].get());
+  BLKTAPE_CHECK(io.kind == PlannedIo::Kind::kIo);
+  const LaneRouter::Route route = router_->Place(io, Roomiest());
+  Lane* const lane = lanes_[route.lane].get();
+  for (uint32_t other = 0; other < lanes_.size(); ++other) {
+    if (route.after[other] == 0) continue;
+    const PlannedIo await{
+        .kind = PlannedIo::Kind::kAwait, .target = other, .sequence = route.after[other]};
+    if (!Push(await, lane)) return false;
+  }
+  return Push(io, lane);
 }
 
 void ThreadedFeed::Work() {
@@ -135,7 +185,7 @@ void ThreadedFeed::Work() {
       if (!TakeBuffer(&io)) break;
       if (io.op == Op::kWrite) fill_(io);
     }
-    if (!Push(io)) break;
+    if (!PushToLane(io)) break;
   }
   ended_.store(true, std::memory_order_release);
   primed_.store(true, std::memory_order_release);

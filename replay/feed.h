@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/status.h"
 #include "replay/buffer_arena.h"
 #include "replay/issuer.h"
+#include "replay/lane_router.h"
 #include "replay/plan.h"
 #include "replay/spsc_ring.h"
 
@@ -37,14 +40,15 @@ class InlineFeed : public PlanFeed {
   Status status_;
 };
 
-// Plans, takes buffers and fills them in a thread of its own, ahead of the issuing thread as far as
-// the ring and the arena allow.
-class ThreadedFeed : public PlanFeed {
+// Plans, takes buffers and fills them in a thread of its own, ahead of the issuing threads as far
+// as the rings and the arena allow. Each issuing thread takes from a lane of its own.
+class ThreadedFeed {
  public:
-  // Pointers must outlive the feed; between Start() and the end of Stop() the plan and the arena
-  // are the thread's.
-  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill);
-  ~ThreadedFeed() override;
+  // Pointers must outlive the feed; between Start() and the end of Stop() the plan, the arena and
+  // the router are the thread's. `router`: null where there is one lane.
+  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint32_t lanes,
+               LaneRouter* router);
+  ~ThreadedFeed();
 
   void Start();
   // Ends the thread, whether the plan has ended or not.
@@ -54,32 +58,29 @@ class ThreadedFeed : public PlanFeed {
   // After Stop(): why the plan ended before its end; ok if it did not.
   const Status& status() const { return status_; }
 
-  State Peek(PlannedIo** io) override;
-  void Pop() override;
-  bool WantsMemory() const override { return wants_memory_.load(std::memory_order_relaxed); }
+  PlanFeed* lane(uint32_t lane);
 
-  // The buffer of a step is not needed any more. One thread, always the same.
-  void Return(const PlannedIo& io);
+  // The buffer of a step is not needed any more. For each lane one thread, always the same.
+  void Return(uint32_t lane, const PlannedIo& io);
 
  private:
-  struct Returned {
-    std::byte* buffer = nullptr;
-    uint64_t bytes = 0;
-  };
+  class Lane;
+
   void Work();
   bool TakeBuffer(PlannedIo* io);
   bool WaitForRoom();
-  bool Push(const PlannedIo& io);
+  bool PushToLane(const PlannedIo& io);
+  bool Push(const PlannedIo& io, Lane* lane);
+  uint32_t Roomiest() const;
   void TakeBack();
   bool Pause(int64_t* pause_ns);
 
   Plan* const plan_;
   BufferArena* const arena_;
   const PayloadFill fill_;
-  SpscRing<PlannedIo> ring_;
-  SpscRing<Returned> returned_;
+  LaneRouter* const router_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
   uint64_t pushed_bytes_ = 0;  // of the steps' buffers
-  std::atomic<uint64_t> popped_bytes_ = 0;
   std::atomic<bool> ended_ = false;
   std::atomic<bool> primed_ = false;
   std::atomic<bool> wants_memory_ = false;

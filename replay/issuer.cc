@@ -12,7 +12,7 @@ namespace {
 
 // How often a waiting thread looks whether it shall stop.
 constexpr int64_t kStopPollNs = 100 * kNanosPerMilli;
-// How long it waits for completions before it looks again whether the feed has something.
+// How long it waits for completions before it looks again whether another thread has come on.
 constexpr int64_t kFeedPollNs = 20 * kNanosPerMicro;
 constexpr int64_t kForever = INT64_MAX;
 // A thread that slept less than a twentieth of this long never sleeps.
@@ -31,7 +31,8 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
       options_(options),
       slots_(options.depth),
       completions_(std::min<uint32_t>(options.depth, 256)),
-      guard_(options.depth) {
+      guard_(options.depth),
+      frontier_(options.depth) {
   BLKTAPE_CHECK(options.depth >= 1 && options.depth <= engine->depth() && options.batch >= 1);
   free_slots_.reserve(options.depth);
   for (uint32_t slot = options.depth; slot > 0; --slot) free_slots_.push_back(slot - 1);
@@ -47,6 +48,7 @@ void Issuer::StopEarly(const std::string& reason) {
   stopping_ = true;
   totals_.stopped_early = true;
   totals_.stop_reason = reason;
+  if (stop_.by_lane != nullptr) stop_.by_lane->store(true, std::memory_order_relaxed);
 }
 
 void Issuer::Complete(const EngineCompletion& completion) {
@@ -57,6 +59,11 @@ void Issuer::Complete(const EngineCompletion& completion) {
   io.error = completion.error;
   io.punted = completion.punted;
   guard_.Remove(slot);
+  if (!options_.lanes.empty()) {
+    frontier_.Done(slot);
+    options_.lanes[options_.lane].complete_through.store(frontier_.complete_through(),
+                                                         std::memory_order_release);
+  }
   free_slots_.push_back(slot);
   if (options_.rule == TimingRule::kQueueDepth) {
     freed_ns_[(freed_head_ + freed_count_++) % freed_ns_.size()] = io.complete_ns;
@@ -126,6 +133,11 @@ Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
   return {};
 }
 
+bool Issuer::LaneHasCome(const PlannedIo& await) const {
+  const LaneProgress& lane = options_.lanes[await.target];
+  return lane.complete_through.load(std::memory_order_acquire) >= await.sequence;
+}
+
 void Issuer::Enqueue(uint32_t slot) {
   const PlannedIo& io = slots_[slot].io.io;
   batch_.push_back({.tag = slot,
@@ -145,6 +157,7 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
     freed_head_ = (freed_head_ + 1) % freed_ns_.size();
     --freed_count_;
   }
+  if (!options_.lanes.empty()) frontier_.Take(slot);
   slots_[slot].io = IssuedIo{.io = io, .due_ns = due_ns, .free_slot = due_ns > blocked_ns_};
   if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
   const bool conflicts = options_.order_overlaps &&
@@ -182,6 +195,11 @@ void Issuer::TakeParked() {
 void Issuer::TakeNew(int64_t now_ns) {
   next_due_ns_.reset();
   starving_ = false;
+  // Where another lane has ended, what the step at the front waits for may never come.
+  if (options_.duration_ns && now_ns > start_ns_ + *options_.duration_ns) {
+    ended_ = true;
+    return;
+  }
   while (batch_.size() < options_.batch) {
     PlannedIo* io = nullptr;
     const PlanFeed::State state = feed_->Peek(&io);
@@ -194,6 +212,16 @@ void Issuer::TakeNew(int64_t now_ns) {
       if (feed_->WantsMemory()) blocked_ns_ = now_ns;
       return;
     }
+    if (io->kind == PlannedIo::Kind::kAwait) {
+      if (!LaneHasCome(*io)) {
+        starving_ = true;
+        blocked_ns_ = now_ns;
+        return;
+      }
+      ++totals_.overlaps_ordered;
+      feed_->Pop();
+      continue;
+    }
     if (!required_seen_) {
       Require(*io);
       required_seen_ = true;
@@ -205,8 +233,7 @@ void Issuer::TakeNew(int64_t now_ns) {
     }
     const Gated gated = GateOf(*io);
     if (!gated.open) return;
-    if (options_.duration_ns &&
-        std::max(gated.due_ns, now_ns) > start_ns_ + *options_.duration_ns) {
+    if (options_.duration_ns && gated.due_ns > start_ns_ + *options_.duration_ns) {
       ended_ = true;
       return;
     }
@@ -320,6 +347,9 @@ Status Issuer::Run(int64_t start_ns) {
     if (stop_.by_user->load(std::memory_order_relaxed)) StopEarly("interrupted");
     if (stop_.by_failure != nullptr && stop_.by_failure->load(std::memory_order_relaxed)) {
       StopEarly("the result could not be written");
+    }
+    if (stop_.by_lane != nullptr && stop_.by_lane->load(std::memory_order_relaxed)) {
+      StopEarly(kStoppedByLane);
     }
     if (!stopping_) {
       if (parked_ready_) TakeParked();

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "replay/engine.h"
+#include "replay/frontier.h"
+#include "replay/lane_progress.h"
 #include "replay/overlap_guard.h"
 #include "replay/plan.h"
 #include "replay/replayer.h"
@@ -62,11 +65,15 @@ struct IssueCounters {
   std::atomic<int64_t> offset_ns = 0;        // kTimed: of the last I/O issued
 };
 
-// Both may be set by other threads at any time.
+// May be set by other threads at any time; but for the first they may be null.
 struct StopFlags {
   const std::atomic<bool>* by_user = nullptr;
-  const std::atomic<bool>* by_failure = nullptr;  // the result cannot be kept any more; may be null
+  const std::atomic<bool>* by_failure = nullptr;  // the result cannot be kept any more
+  std::atomic<bool>* by_lane = nullptr;  // of several issuers one has stopped before its end
 };
+
+// The stop reason of an issuer that stopped because another one did.
+inline constexpr char kStoppedByLane[] = "another issuing thread stopped";
 
 struct IssuerOptions {
   TimingRule rule = TimingRule::kTimed;
@@ -80,11 +87,15 @@ struct IssuerOptions {
   bool stop_on_error = true;
   // Nothing is issued later than this after the start.
   std::optional<int64_t> duration_ns = {};
+  // Where several issuers share a plan: all of them, and which this one is. Not with kMaxOrder, nor
+  // with think time at a queue depth.
+  std::span<LaneProgress> lanes = {};
+  uint32_t lane = 0;
   // Told when the thread stops or resumes sleeping now and then; may be empty.
   std::function<void(bool never_sleeps)> on_saturation = {};
 };
 
-// Issues planned I/Os at their time and reaps them promptly: the only thread that touches the
+// Issues planned I/Os at their time and reaps them promptly: the only thread that touches its
 // engine. Parses nothing, allocates nothing, logs nothing while it runs.
 class Issuer {
  public:
@@ -129,6 +140,7 @@ class Issuer {
   void Complete(const EngineCompletion& completion);
   void Require(const PlannedIo& io);
   Gated GateOf(const PlannedIo& io) const;
+  bool LaneHasCome(const PlannedIo& await) const;
   void Take(const PlannedIo& io, int64_t due_ns);
   void TakeParked();
   void TakeNew(int64_t now_ns);
@@ -155,6 +167,7 @@ class Issuer {
   std::vector<uint32_t> batch_slots_;
   std::vector<EngineCompletion> completions_;
   OverlapGuard guard_;
+  Frontier frontier_;
 
   std::vector<Gate> gates_;     // kMaxOrder
   uint64_t required_out_ = 0;   // named I/Os not complete yet
@@ -171,7 +184,7 @@ class Issuer {
   bool parked_ready_ = false;           // something completed: some of parked_ may go
   int64_t blocked_ns_ = INT64_MIN;      // when an I/O last had to wait for the drive
   std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
-  bool starving_ = false;
+  bool starving_ = false;               // the step at the front waits for another thread
 
   int64_t turn_ns_ = 0;
   bool turn_worked_ = false;

@@ -24,10 +24,11 @@ namespace blktape {
 inline constexpr uint32_t kMaxGateSlots = 65536;
 inline constexpr uint32_t kNoGateSlot = UINT32_MAX;
 
-// One step of a replay: an I/O to issue, or (kGates) only the names of I/Os to wait for, where one
-// I/O has too many of them. Plain data that travels through rings.
+// One step of a replay: an I/O to issue; only the names of I/Os to wait for, where one I/O has too
+// many of them (kGates); or a lane to wait for (kAwait: `target` is the lane, `sequence` how far it
+// must have come). Plain data that travels through rings.
 struct PlannedIo {
-  enum class Kind : uint8_t { kIo, kGates };
+  enum class Kind : uint8_t { kIo, kGates, kAwait };
   static constexpr int kMaxRequired = 6;
 
   Kind kind = Kind::kIo;

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <future>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,12 +17,12 @@
 #include "replay/engine_factory.h"
 #include "replay/engine_probe.h"
 #include "replay/feed.h"
+#include "replay/issue_lanes.h"
 #include "replay/issuer.h"
 #include "replay/payload.h"
 #include "replay/payload_fill.h"
 #include "replay/plan.h"
 #include "replay/queue_settings.h"
-#include "replay/realtime.h"
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
@@ -96,10 +94,8 @@ void StopEarly(const std::string& reason, proto::ReplayOutcome* outcome) {
   outcome->set_stop_reason(reason);
 }
 
-void ReportIssuer(const Issuer& issuer, const IssueCounters& counters,
-                  proto::ReplayOutcome* outcome) {
-  const Issuer::Totals& totals = issuer.totals();
-  outcome->set_issued(counters.issued.load());
+void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOutcome* outcome) {
+  outcome->set_issued(issued);
   outcome->set_wall_ns(totals.last_complete_ns - totals.first_due_ns);
   outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
   outcome->set_overlaps_ordered(totals.overlaps_ordered);
@@ -150,41 +146,26 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
 
   proto::ReplayOutcome outcome;
   ReportPlan(plan, *setup->stream, options, &outcome);
-  ReportIssuer(issuer, counters, &outcome);
+  ReportIssue(issuer.totals(), counters.issued.load(), &outcome);
   recorder.Report(&outcome);
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock.NowNs()));
   return outcome;
 }
 
-// Hands buffers back and completions on.
-class SinkOfThread : public IssueSink {
- public:
-  SinkOfThread(ThreadedFeed* feed, RecorderThread* recorder) : feed_(feed), recorder_(recorder) {}
-  void Done(const IssuedIo& io) override {
-    if (feed_ != nullptr) feed_->Return(io.io);
-    recorder_->Done(io);
-  }
-
- private:
-  ThreadedFeed* const feed_;
-  RecorderThread* const recorder_;
-};
-
 class ProgressMeter {
  public:
-  ProgressMeter(const ReplayOptions& options, const ReplaySetup& setup, IssueCounters* counters)
-      : options_(options), setup_(setup), counters_(counters), start_ns_(Now()) {}
+  ProgressMeter(const ReplayOptions& options, const ReplaySetup& setup)
+      : options_(options), setup_(setup), start_ns_(Now()) {}
 
-  ReplayProgress Read() {
-    ReplayProgress progress;
-    progress.elapsed_ns = Now() - start_ns_;
-    progress.issued = counters_->issued.load(std::memory_order_relaxed);
-    progress.completed = counters_->completed.load(std::memory_order_relaxed);
-    progress.errors = counters_->errors.load(std::memory_order_relaxed);
-    progress.in_flight = counters_->in_flight.load(std::memory_order_relaxed);
-    progress.bytes = counters_->bytes.load(std::memory_order_relaxed);
-    progress.lateness_max_ns = counters_->lateness_max_ns.exchange(0, std::memory_order_relaxed);
-    progress.fraction = std::min(1.0, Fraction(progress));
+  ReplayProgress Read(const IssueLanes::Live& live) const {
+    ReplayProgress progress{.elapsed_ns = Now() - start_ns_,
+                            .issued = live.issued,
+                            .completed = live.completed,
+                            .errors = live.errors,
+                            .in_flight = live.in_flight,
+                            .bytes = live.bytes,
+                            .lateness_max_ns = live.lateness_max_ns};
+    progress.fraction = std::min(1.0, Fraction(progress, live.offset_ns));
     return progress;
   }
 
@@ -192,15 +173,14 @@ class ProgressMeter {
   static int64_t Now() { return Clock::Monotonic()->NowNs(); }
   static double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-  double Fraction(const ReplayProgress& progress) const {
+  double Fraction(const ReplayProgress& progress, int64_t offset_ns) const {
     if (options_.duration_ns) {
       return Share(static_cast<double>(progress.elapsed_ns),
                    static_cast<double>(*options_.duration_ns));
     }
     if (options_.rule == TimingRule::kTimed && !options_.idle_cap_ns && setup_.span_ns) {
       const auto span_ns = static_cast<double>(*setup_.span_ns) / options_.speed;
-      return Share(static_cast<double>(counters_->offset_ns.load(std::memory_order_relaxed)),
-                   span_ns);
+      return Share(static_cast<double>(offset_ns), span_ns);
     }
     return setup_.records
                ? Share(static_cast<double>(progress.issued), static_cast<double>(*setup_.records))
@@ -209,7 +189,6 @@ class ProgressMeter {
 
   const ReplayOptions& options_;
   const ReplaySetup& setup_;
-  IssueCounters* const counters_;
   const int64_t start_ns_;
 };
 
@@ -275,13 +254,15 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
     engine_name = choice.engine;
     setup->engine_reason = choice.reason;
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(engine_name, engine_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<IssueLanes> lanes,
+                   IssueLanes::Open(engine_name, engine_options, options.threads));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
-                   CreateResult(options, *setup, *engine, clock->NowNs()));
+                   CreateResult(options, *setup, lanes->engine(), clock->NowNs()));
   ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());
 
   Plan plan(setup->stream.get(), setup->plan);
-  ThreadedFeed feed(&plan, &arena, MakePayloadFill(options));
+  ThreadedFeed feed(&plan, &arena, MakePayloadFill(options), lanes->count(),
+                    lanes->RouteBy(options.order_overlaps));
   ResultRecorder recorder(writer.get());
   std::optional<Verifier> verifier;
   if (options.verify) {
@@ -292,39 +273,33 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   }
   std::atomic<bool> halt = false;
   RecorderThread recorder_thread(
-      [&](const IssuedIo& io) -> Status {
+      [&](uint32_t lane, const IssuedIo& io) -> Status {
         if (verifier) {
           const Status checked = verifier->Completed(io);
-          feed.Return(io.io);
+          feed.Return(lane, io.io);
           RETURN_IF_ERROR(checked);
         }
         return recorder.Add(io);
       },
-      &halt);
-  // What was read is looked at before its buffer goes back.
-  SinkOfThread sink(verifier ? nullptr : &feed, &recorder_thread);
-  IssueCounters counters;
+      lanes->count(), &halt);
 
   feed.Start();
   while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);
   const SectorWatch watch(setup->targets);
   const int64_t cpu_before_ns = CpuNs();
-  std::vector<std::string> granted;
-  std::optional<Issuer> issuer;
-  std::future<Status> done = std::async(std::launch::async, [&]() -> Status {
-    RealtimeScope realtime({.punctual = options.realtime && options.rule == TimingRule::kTimed});
-    granted = realtime.granted();
-    IssuerOptions issuer_options = IssuerOptionsOf(options, engine->depth());
-    issuer_options.on_saturation = [&realtime](bool never) { realtime.NeverSleeps(never); };
-    issuer.emplace(engine.get(), clock, &feed, &sink, &counters, StopFlags{&stop, &halt},
-                   issuer_options);
-    return issuer->Run(clock->NowNs() + kLeadNs);
-  });
-  ProgressMeter meter(options, *setup, &counters);
-  while (done.wait_for(kProgressEvery) == std::future_status::timeout) {
-    if (progress) progress(meter.Read());
+  lanes->Start(clock, {.issuer = IssuerOptionsOf(options, lanes->engine().depth()),
+                       .punctual = options.realtime && options.rule == TimingRule::kTimed,
+                       .lead_ns = kLeadNs,
+                       .stop = {.by_user = &stop, .by_failure = &halt},
+                       .feed = &feed,
+                       // What was read is looked at before its buffer goes back.
+                       .returns_buffers = !verifier,
+                       .recorder = &recorder_thread});
+  const ProgressMeter meter(options, *setup);
+  while (!lanes->EndWithin(kProgressEvery)) {
+    if (progress) progress(meter.Read(lanes->ReadLive()));
   }
-  const Status issued = done.get();
+  const Status issued = lanes->Join();
   const Status recorded = recorder_thread.Join();
   feed.Stop();
   RETURN_IF_ERROR(recorded);
@@ -332,13 +307,13 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
 
   proto::ReplayOutcome outcome;
   ReportPlan(plan, *setup->stream, options, &outcome);
-  ReportIssuer(*issuer, counters, &outcome);
+  ReportIssue(lanes->totals(), lanes->ReadLive().issued, &outcome);
   recorder.Report(&outcome);
   if (!issued.ok()) StopEarly(issued.message(), &outcome);
   if (!feed.status().ok()) StopEarly(feed.status().message(), &outcome);
   outcome.set_cpu_ns(CpuNs() - cpu_before_ns);
   outcome.set_null_engine_ns(own_cost_ns);
-  for (const std::string& one : granted) outcome.add_host_granted(one);
+  for (const std::string& one : lanes->granted()) outcome.add_host_granted(one);
   if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {
     outcome.set_foreign_sectors(*foreign);
   }

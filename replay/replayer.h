@@ -78,6 +78,7 @@ struct ReplayOptions {
   bool verify = false;          // writes carry stamps; reads and a final sweep check them
   bool order_overlaps = true;   // conflicting I/Os are never in flight together
   uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
+  uint32_t threads = 1;  // that issue; more than one only timed, or at a queue depth without think
   uint64_t buffer_bytes = 32 << 20;  // memory for requests in flight and prepared
   int64_t spin_ns = 50'000;          // poll for so long before each due time
   bool realtime = true;              // SCHED_FIFO, locked memory, pinning where allowed

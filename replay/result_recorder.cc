@@ -131,16 +131,22 @@ void ResultRecorder::Report(proto::ReplayOutcome* outcome) const {
   }
 }
 
-RecorderThread::RecorderThread(std::function<Status(const IssuedIo&)> done, std::atomic<bool>* halt)
-    : done_(std::move(done)), halt_(halt), ring_(kRing), thread_([this] { Work(); }) {}
+RecorderThread::RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done,
+                               uint32_t lanes, std::atomic<bool>* halt)
+    : done_(std::move(done)), halt_(halt) {
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    rings_.push_back(std::make_unique<SpscRing<IssuedIo>>(kRing));
+  }
+  thread_ = std::thread([this] { Work(); });
+}
 
 RecorderThread::~RecorderThread() {
   ending_.store(true, std::memory_order_release);
   if (thread_.joinable()) thread_.join();
 }
 
-void RecorderThread::Done(const IssuedIo& io) {
-  while (!ring_.TryPush(io)) {
+void RecorderThread::Done(uint32_t lane, const IssuedIo& io) {
+  while (!rings_[lane]->TryPush(io)) {
     Clock* clock = Clock::Monotonic();
     clock->SleepUntilNs(clock->NowNs() + kShortestPauseNs);
   }
@@ -152,27 +158,37 @@ Status RecorderThread::Join() {
   return status_;
 }
 
+// Whether there was anything.
+bool RecorderThread::TakeAll(uint32_t lane) {
+  SpscRing<IssuedIo>& ring = *rings_[lane];
+  // Not more than one ring's worth, so that no lane waits for another.
+  size_t taken = 0;
+  for (const IssuedIo* io = ring.Front(); io != nullptr && taken < kRing; io = ring.Front()) {
+    const Status status = done_(lane, *io);
+    if (!status.ok() && status_.ok()) {
+      status_ = status;
+      halt_->store(true, std::memory_order_relaxed);
+    }
+    ring.Pop();
+    ++taken;
+  }
+  return taken > 0;
+}
+
 void RecorderThread::Work() {
   Clock* clock = Clock::Monotonic();
   int64_t pause_ns = kShortestPauseNs;
   while (true) {
     const bool ending = ending_.load(std::memory_order_acquire);
-    const IssuedIo* io = ring_.Front();
-    if (io == nullptr) {
-      if (ending) return;
-      clock->SleepUntilNs(clock->NowNs() + pause_ns);
-      pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+    bool took = false;
+    for (uint32_t lane = 0; lane < rings_.size(); ++lane) took |= TakeAll(lane);
+    if (took) {
+      pause_ns = kShortestPauseNs;
       continue;
     }
-    pause_ns = kShortestPauseNs;
-    for (; io != nullptr; io = ring_.Front()) {
-      const Status status = done_(*io);
-      if (!status.ok() && status_.ok()) {
-        status_ = status;
-        halt_->store(true, std::memory_order_relaxed);
-      }
-      ring_.Pop();
-    }
+    if (ending) return;
+    clock->SleepUntilNs(clock->NowNs() + pause_ns);
+    pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }
 }
 

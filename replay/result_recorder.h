@@ -61,26 +61,28 @@ class ResultRecorder {
   std::map<int32_t, uint64_t> errors_by_errno_;
 };
 
-// Takes completions off the issuing thread.
-class RecorderThread : public IssueSink {
+// Takes completions off the issuing threads.
+class RecorderThread {
  public:
   // `done` is called on this object's thread for each completion, after which its buffer may be
   // reused; `halt` is set when it fails.
-  RecorderThread(std::function<Status(const IssuedIo&)> done, std::atomic<bool>* halt);
-  ~RecorderThread() override;
+  RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done, uint32_t lanes,
+                 std::atomic<bool>* halt);
+  ~RecorderThread();
 
-  // Issuing thread. Waits where the recorder is 16,384 completions behind.
-  void Done(const IssuedIo& io) override;
+  // For each lane one thread. Waits where the recorder is 16,384 completions behind.
+  void Done(uint32_t lane, const IssuedIo& io);
 
   // Ends once everything was taken; the first failure.
   Status Join();
 
  private:
   void Work();
+  bool TakeAll(uint32_t lane);
 
-  const std::function<Status(const IssuedIo&)> done_;
+  const std::function<Status(uint32_t lane, const IssuedIo&)> done_;
   std::atomic<bool>* const halt_;
-  SpscRing<IssuedIo> ring_;
+  std::vector<std::unique_ptr<SpscRing<IssuedIo>>> rings_;
   std::atomic<bool> ending_ = false;
   Status status_;
   std::thread thread_;

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/units.h"
 #include "replay/engine_options.h"
+#include "replay/lane_progress.h"
 #include "replay/trace_stream.h"
 
 namespace blktape {
@@ -22,6 +23,29 @@ Status Invalid(const std::string& what) { return Status(StatusCode::kInvalidArgu
 
 bool NeedsTarget(const ReplayOptions& options) {
   return options.engine != "simulated" && options.engine != "null";
+}
+
+// One thread keeps more promises than several.
+Status CheckThreads(const ReplayOptions& options) {
+  if (options.threads > kMaxLanes)
+    return Invalid(fmt::format("at most {} threads issue", kMaxLanes));
+  if (options.rule == TimingRule::kMaxOrder) {
+    return Invalid(
+        "one thread alone keeps the recording's order of completion\n"
+        "  try:  --queue-depth N, or the original timing");
+  }
+  if (options.rule == TimingRule::kQueueDepth && options.keep_think_time) {
+    return Invalid("one thread alone knows when the drive is idle\n  try:  --think drop");
+  }
+  if (options.rule == TimingRule::kQueueDepth && options.threads > options.queue_depth) {
+    return Invalid("a queue depth of less than the issuing threads leaves some without an I/O");
+  }
+  if (options.depth != 0 && options.threads > options.depth) {
+    return Invalid("a depth of less than the issuing threads leaves some without an I/O");
+  }
+  if (options.verify) return Invalid("verification follows the order in which one thread issues");
+  if (options.engine == "simulated") return Invalid("the simulated engine runs in one thread");
+  return OkStatus();
 }
 
 Status CheckOptions(const ReplayOptions& options) {
@@ -57,6 +81,7 @@ Status CheckOptions(const ReplayOptions& options) {
   if (options.verify && (!options.order_overlaps || !NeedsTarget(options))) {
     return Invalid("verification needs a target that keeps data, and conflicting I/Os in order");
   }
+  if (options.threads > 1) RETURN_IF_ERROR(CheckThreads(options));
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
     return Invalid("the piece of the trace ends before it begins");
   }
@@ -389,6 +414,7 @@ std::string CanonicalRule(const ReplayOptions& options) {
     rule += fmt::format(" from {}", FormatDurationNs(options.from_ns.value_or(0)));
     if (options.to_ns) rule += fmt::format(" to {}", FormatDurationNs(*options.to_ns));
   }
+  if (options.threads > 1) rule += fmt::format(" threads={}", options.threads);
   if (options.loops != 1) {
     rule += options.loops == 0 ? " repeated" : fmt::format(" loop {}", options.loops);
   }

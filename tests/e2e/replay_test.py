@@ -14,6 +14,16 @@ def sequence(rows):
     return [(row["op"], row["lba"], row["bytes"]) for row in rows]
 
 
+def conflicting(rows):
+    """Pairs, in the order of the plan, that overlap and of which one writes."""
+    rows = [row for row in rows if row["op"] != "flush"]
+    for number, later in enumerate(rows):
+        for earlier in rows[:number]:
+            apart = int(later["lba"]) - int(earlier["lba"])
+            if -int(later["bytes"]) < 512 * apart < int(earlier["bytes"]) and "write" in (earlier["op"], later["op"]):
+                yield earlier, later
+
+
 def one_at_a_time(rows):
     rows = sorted(rows, key=lambda row: int(row["issue_ns"]))
     return all(int(later["issue_ns"]) >= int(earlier["complete_ns"]) for earlier, later in zip(rows, rows[1:]))
@@ -71,6 +81,23 @@ class ReplayTest(unittest.TestCase):
         plan = blktape.as_json("info", result)["header"]["replay"]
         self.assertEqual(plan["engine"], "io_uring")
         self.assertIn("submission thread", plan["engine_mode"])
+
+    def test_by_several_threads_it_is_the_same_requests_and_conflicts_keep_their_order(self):
+        self.record_mixed(count=1500)
+        recorded = blktape.dump(self.trace)
+        want = collections.Counter(sequence(recorded))
+        for words in (["--queue-depth", "16"], ["--speed", "20", "--idle-cap", "1ms"]):
+            again, result = self.rerecord("--threads", "2", *words)
+            replayed = blktape.dump(result)
+            self.assertEqual(sequence(replayed), sequence(recorded))
+            missing = want - collections.Counter(sequence(again))
+            # Flushes that wait together are served by one.
+            self.assertEqual({io for io in missing if io[0] != "flush"}, set())
+            conflicts = list(conflicting(replayed))
+            self.assertGreater(len(conflicts), 100)
+            self.assertEqual([pair for pair in conflicts if int(pair[0]["complete_ns"]) > int(pair[1]["issue_ns"])], [])
+            plan = blktape.as_json("info", result)["header"]["replay"]
+            self.assertIn("threads=2", plan["rule"])
 
     def test_modes_of_io_uring_are_refused_where_they_cannot_be(self):
         self.record_mixed(count=20)

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "replay/drive_model.h"
+#include "replay/lane_progress.h"
 #include "tests/replay/fake_records.h"
 #include "tests/replay/temp_trace.h"
 
@@ -119,6 +120,96 @@ TEST(ReplayerTest, TheNullEngineRunsThroughThreadsAndLosesNothing) {
     }
     EXPECT_EQ(different, 0u);
   }
+}
+
+// Of two I/Os that overlap and of which one changes data, the one later in the plan was issued when
+// the earlier had completed.
+uint64_t CountDisorder(const std::vector<IoRecord>& records, uint64_t* conflicts) {
+  uint64_t disorder = 0;
+  for (size_t j = 0; j < records.size(); ++j) {
+    for (size_t i = 0; i < j; ++i) {
+      const IoRecord& a = records[i];
+      const IoRecord& b = records[j];
+      const bool overlap =
+          a.lba->bytes() < b.lba->bytes() + b.bytes && b.lba->bytes() < a.lba->bytes() + a.bytes;
+      if (!overlap || (a.op == Op::kRead && b.op == Op::kRead)) continue;
+      ++*conflicts;
+      if (*a.complete_ns > *b.issue_ns) ++disorder;
+    }
+  }
+  return disorder;
+}
+
+TEST(ReplayerTest, SeveralThreadsIssueEachIoOnceAndConflictingOnesInOrder) {
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 6'000; ++i) {
+    // Up to 256 KiB, over the boundaries of regions, on 16 MiB.
+    records.push_back(Io(i % 2 == 0 ? Op::kWrite : Op::kRead, i * 1'000, i * 1'000 + 500,
+                         (i * 7919ull % 4032) * 4096, 4096u << (i % 7)));
+  }
+  ReplayOptions options;
+  options.trace_path = TempTrace("lanes.tape", records);
+  options.engine = "null";
+  options.threads = 3;
+  options.queue_depth = 16;
+  for (const TimingRule rule : {TimingRule::kTimed, TimingRule::kQueueDepth}) {
+    options.rule = rule;
+    options.result_path = FreshPath("lanes-result.tape");
+    const auto outcome = Replay(options);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_EQ(outcome->completed(), 6'000);
+    EXPECT_FALSE(outcome->stopped_early());
+    const TraceContent result = ReadTrace(options.result_path);
+    EXPECT_THAT(result.header.replay().rule(), HasSubstr("threads=3"));
+    ASSERT_THAT(result.records, SizeIs(6'000));
+    for (size_t i = 0; i < records.size(); ++i) {
+      ASSERT_EQ(result.records[i].ordinal, i);
+      ASSERT_EQ(result.records[i].op, records[i].op);
+      ASSERT_EQ(result.records[i].lba, records[i].lba);
+      ASSERT_EQ(result.records[i].bytes, records[i].bytes);
+    }
+    uint64_t conflicts = 0;
+    EXPECT_EQ(CountDisorder(result.records, &conflicts), 0u);
+    EXPECT_GT(conflicts, 10'000u);
+  }
+}
+
+TEST(ReplayerTest, AllThreadsEndWhereTheDurationDoes) {
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 2'000; ++i) {
+    records.push_back(Write(i * 100'000, i * 100'000 + 50, i % 2 * (64 << 10), 128 << 10));
+  }
+  ReplayOptions options;
+  options.trace_path = TempTrace("lanes-duration.tape", records);
+  options.engine = "null";
+  options.threads = 2;
+  options.duration_ns = 20'000'000;
+  options.result_path = FreshPath("lanes-duration-result.tape");
+  const auto outcome = Replay(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_FALSE(outcome->stopped_early());
+  EXPECT_GE(outcome->completed(), 1u);
+  EXPECT_LE(outcome->completed(), 201u) << "due within 20 ms";
+}
+
+TEST(ReplayerTest, SeveralThreadsAreRefusedWhereOneAloneKeepsThePromise) {
+  ReplayOptions options;
+  options.trace_path = TempTrace("refused.tape", Session());
+  options.engine = "null";
+  options.threads = 2;
+  options.rule = TimingRule::kMaxOrder;
+  EXPECT_EQ(Replay(options).status().code(), StatusCode::kInvalidArgument);
+  options.rule = TimingRule::kQueueDepth;
+  options.queue_depth = 1;
+  EXPECT_EQ(Replay(options).status().code(), StatusCode::kInvalidArgument);
+  options.queue_depth = 2;
+  EXPECT_TRUE(Replay(options).ok());
+  options.keep_think_time = true;
+  EXPECT_EQ(Replay(options).status().code(), StatusCode::kInvalidArgument);
+  options.keep_think_time = false;
+  options.threads = kMaxLanes + 1;
+  options.queue_depth = 64;
+  EXPECT_EQ(Replay(options).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(ReplayerTest, AStoppedReplayLeavesAFinishedPartialResult) {

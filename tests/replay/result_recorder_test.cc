@@ -132,13 +132,16 @@ TEST(RecorderThreadTest, TakesEverythingAndTellsOfTheFirstFailure) {
   std::atomic<bool> halt = false;
   uint64_t taken = 0;
   RecorderThread thread(
-      [&taken](const IssuedIo& io) {
+      [&taken](uint32_t lane, const IssuedIo& io) {
+        EXPECT_EQ(lane, io.io.sequence % 2);
         ++taken;
         return io.io.sequence == 7 ? Status(StatusCode::kResourceExhausted, "disk full")
                                    : OkStatus();
       },
-      &halt);
-  for (uint64_t sequence = 0; sequence < 50'000; ++sequence) thread.Done(Done(sequence));
+      /*lanes=*/2, &halt);
+  for (uint64_t sequence = 0; sequence < 50'000; ++sequence) {
+    thread.Done(static_cast<uint32_t>(sequence % 2), Done(sequence));
+  }
   EXPECT_EQ(thread.Join().message(), "disk full");
   EXPECT_EQ(taken, 50'000u);
   EXPECT_TRUE(halt);
