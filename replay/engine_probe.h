@@ -21,7 +21,7 @@ struct EngineChoice {
 };
 
 // The rule, apart from measuring: the lower product of latency and time a read at depth; within 5 %
-// of each other io_uring, which costs less CPU. `first` is io_uring's, `second` libaio's.
+// of each other io_uring, which costs less CPU.
 EngineChoice ChooseByFigures(const EngineFigures& io_uring, const EngineFigures& libaio);
 
 // What "--engine auto" means: a short read-only probe of the targets by both engines in turns,
