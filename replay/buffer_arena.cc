@@ -76,13 +76,16 @@ bool BufferArena::IsFree(int level, uint64_t block) const {
 }
 void BufferArena::SetFree(int level, uint64_t block) {
   levels_[level].free[block / 64] |= uint64_t{1} << (block % 64);
+  ++levels_[level].free_blocks;
   levels_[level].hint = std::min<size_t>(levels_[level].hint, block / 64);
 }
 void BufferArena::ClearFree(int level, uint64_t block) {
   levels_[level].free[block / 64] &= ~(uint64_t{1} << (block % 64));
+  --levels_[level].free_blocks;
 }
 bool BufferArena::LowestFree(int level, uint64_t* block) {
   Level& at = levels_[level];
+  if (at.free_blocks == 0) return false;
   for (; at.hint < at.free.size(); ++at.hint) {
     if (at.free[at.hint] != 0) {
       *block = at.hint * 64 + std::countr_zero(at.free[at.hint]);

@@ -40,9 +40,11 @@ class BufferArena {
   uint64_t BlockBytes(int level) const { return uint64_t{4096} << level; }
   void Touch(std::byte* buffer, uint64_t bytes);
 
-  // A bitmap a level (one bit a block) and the lowest word that may have a free block.
+  // A bitmap a level (one bit a block), how many blocks are free, and the lowest word that may have
+  // one of them.
   struct Level {
     std::vector<uint64_t> free;
+    size_t free_blocks = 0;
     size_t hint = 0;
   };
   bool IsFree(int level, uint64_t block) const;
