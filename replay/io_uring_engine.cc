@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "replay/kernel_engine.h"
 #include "replay/nowait.h"
+#include "replay/poll_limits.h"
 
 namespace blktape {
 namespace {
@@ -33,19 +33,6 @@ constexpr uint64_t kWakeData = ~0ull;
 // The kernel registers at most 1 GiB a buffer.
 constexpr size_t kMaxRegisteredBytes = 1ull << 30;
 constexpr uint32_t kSubmissionThreadIdleMs = 2000;
-
-// Whether sysfs says so; a file's disk is not known here.
-bool HasNoPollQueues(const Target& target) {
-  if (!target.is_block_device()) return false;
-  const proto::Device& device = target.description();
-  const std::string folder =
-      "/sys/dev/block/" + std::to_string(device.major()) + ":" + std::to_string(device.minor());
-  for (const char* queue : {"/queue/io_poll", "/../queue/io_poll"}) {
-    const Result<std::string> polls = ReadAttribute(folder + queue);
-    if (polls.ok()) return *polls == "0";
-  }
-  return false;
-}
 
 class IoUringEngine : public KernelEngine {
  public:
@@ -100,7 +87,8 @@ class IoUringEngine : public KernelEngine {
   bool wake_armed_ = false;
   std::vector<bool> inline_;            // by target
   std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
-  Status failure_;                      // a submission queue that stays full
+  std::vector<PollLimits> poll_limits_;  // by target, where completions are polled for
+  Status failure_;                       // a submission queue that stays full
 };
 
 // Tries the flags that spare work first; an older kernel answers EINVAL to those it does not know.
@@ -181,13 +169,14 @@ Status IoUringEngine::Open() {
 // then it answers EOPNOTSUPP. So the queue is asked, then a read by a ring of its own tells.
 Status IoUringEngine::ProvePolling() {
   for (const Target* target : targets()) {
+    poll_limits_.push_back(PollLimitsOf(*target));
     const auto refuse = [target](const std::string& why) {
       return Status(StatusCode::kUnavailable,
                     target->path() + ": polled completion: " + why +
                         "\n  try:  without it; NVMe drives need the module parameter "
                         "nvme.poll_queues");
     };
-    if (HasNoPollQueues(*target)) return refuse("the driver has no poll queues");
+    if (!poll_limits_.back().has_queues) return refuse("the driver has no poll queues");
     io_uring ring{};
     if (io_uring_queue_init(1, &ring, IORING_SETUP_IOPOLL) != 0) continue;
     alignas(4096) static std::byte page[4096];
@@ -276,14 +265,16 @@ void IoUringEngine::PrepareTransfer(io_uring_sqe* entry, const EngineStep& step,
 void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
   const bool transfer = step.op == Op::kRead || step.op == Op::kWrite;
   const bool block = target(slot).is_block_device();
-  // A ring with polled completion takes nothing but reads and writes.
+  const uint32_t index = progress(slot).request().target;
+  // A ring with polled completion takes nothing but reads and writes, and of them those it can
+  // poll.
   const bool takes =
-      transfer || (!polled_ && (step.op == Op::kFlush || step.op == Op::kWriteZeroes ||
-                                (step.op == Op::kDiscard && (!block || discard_command_))));
+      polled_ ? transfer && poll_limits_[index].Polls(step.offset_bytes, step.bytes)
+              : transfer || ((step.op == Op::kFlush || step.op == Op::kWriteZeroes ||
+                              (step.op == Op::kDiscard && (!block || discard_command_))));
   if (!takes) return HandToPool(slot, step);
   io_uring_sqe* const entry = NextEntry();
   if (entry == nullptr) return;  // failure_ says why
-  const uint32_t index = progress(slot).request().target;
   const int fd = files_registered_ ? static_cast<int>(index) : target(slot).fd();
   switch (step.op) {
     case Op::kFlush:

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,15 @@ namespace blktape {
 namespace {
 
 int64_t OutcomeOf(int returned) { return returned < 0 ? -errno : 0; }
+
+int64_t Transfer(int fd, const EngineStep& step) {
+  const iovec piece = {step.buffer, step.bytes};
+  const auto offset = static_cast<off_t>(step.offset_bytes);
+  const ssize_t moved = step.op == Op::kRead
+                            ? preadv2(fd, &piece, 1, offset, 0)
+                            : pwritev2(fd, &piece, 1, offset, step.durable ? RWF_DSYNC : 0);
+  return moved < 0 ? -errno : moved;
+}
 
 int64_t RangeIoctl(int fd, unsigned long request, const EngineStep& step) {
   uint64_t range[2] = {step.offset_bytes, step.bytes};
@@ -62,6 +72,7 @@ int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step) {
       return ZoneIoctl(fd, BLKFINISHZONE, step);
     case Op::kRead:
     case Op::kWrite:
+      return Transfer(fd, step);
     case Op::kZoneAppend:
       break;
   }

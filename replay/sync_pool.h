@@ -14,12 +14,14 @@
 
 namespace blktape {
 
-// Does `step`, which is neither read nor write, and returns when it is done: 0 or a negative errno.
+// Does `step` and returns when it is done: the bytes that a read or write moved, else 0; or a
+// negative errno.
 int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step);
 
 // A few threads for what the kernel offers only as a call that blocks: discard before Linux 6.12,
-// secure erase, zone management. One thread submits and collects; threads start when needed and end
-// with the pool, which waits for what is running.
+// secure erase, zone management; and for reads and writes that an engine cannot ask for itself. One
+// thread submits and collects; threads start when needed and end with the pool, which waits for
+// what is running.
 class SyncPool {
  public:
   static Result<std::unique_ptr<SyncPool>> Open();

@@ -16,6 +16,11 @@ def rows(result, name):
     return list(csv.DictReader(io.StringIO(result.text(name))))
 
 
+def interrupts(table):
+    """How many the rows of /proc/interrupts count."""
+    return sum(int(word) for row in table.splitlines() for word in row.split()[1:] if word.isdigit())
+
+
 def wanted(records, fua):
     """The requests that a drive must see, in order: (op, LBA, bytes, whether with FUA).
 
@@ -80,6 +85,36 @@ class ReplayGuestTest(unittest.TestCase):
         self.assertEqual(at, len(want), "then, instead of %s: %s" % (want[at:at + 3], rest[:5]))
         # What is left is the final sweep over everything that was written.
         self.assertEqual({op for op, _, _, _ in rest}, {"read"})
+
+    def test_completions_are_polled_for_where_the_driver_has_poll_queues(self):
+        result = guest.Guest(files=FILES, disks=[guest.Disk("nvme", 1 << 30)]).run(r"""
+            rmmod nvme
+            insmod /modules/nvme.ko poll_queues=1
+            while [ ! -b /dev/nvme0n1 ]; do sleep 0.1; done
+            cat /sys/block/nvme0n1/queue/io_poll > /out/io_poll
+            grep nvme /proc/interrupts > /out/before
+            attempt polled blktape record --device nvme0n1 --source tracefs --settle 0s -o /tmp/polled.tape -- \
+              blktape replay /sample.tape --target /dev/nvme0n1 --engine io_uring --iopoll --queue-depth 1 --verify \
+              --overwrite --yes --json -o /tmp/polled.result
+            grep nvme /proc/interrupts > /out/after
+            blktape info --json /tmp/polled.result > /out/info
+            blktape dump --csv /tmp/polled.tape > /out/polled.csv
+            blktape dump --csv /sample.tape > /out/sample.csv
+        """).check()
+        self.assertEqual(result.text("io_poll").strip(), "1")
+        self.assertIn("polled completion", json.loads(result.text("info"))["header"]["replay"]["engine_mode"])
+        self.assertEqual(result.rc("polled"), 0, result.text("polled.err") + result.text("polled.out"))
+        figures, _ = json.JSONDecoder().raw_decode(result.text("polled.out"))
+        self.assertEqual(figures["issued"], figures["completed"])
+        self.assertEqual((figures["errors"], figures["verify_mismatches"]), (0, 0))
+        transfers = sum(row["op"] in ("read", "write") for row in rows(result, "sample.csv"))
+        self.assertGreater(transfers, 1000)
+        self.assertLess(interrupts(result.text("after")) - interrupts(result.text("before")), transfers / 2)
+        # Two reads before: one proves that polling works, by the other the engine finds out whether the
+        # driver may block.
+        got = seen(rows(result, "polled.csv"))
+        self.assertEqual(got[0], got[1])
+        self.check_sequence(wanted(rows(result, "sample.csv"), fua=True), got[1:])
 
     def test_a_drive_sees_what_the_trace_holds(self):
         result = guest.Guest(programs=workload.PROGRAMS, modules=workload.MODULES, files=FILES, timeout_s=300, disks=[
