@@ -78,7 +78,7 @@ class RecorderThread {
 
  private:
   void Work();
-  bool TakeAll(uint32_t lane);
+  size_t TakeAll(uint32_t lane);
 
   const std::function<Status(uint32_t lane, const IssuedIo&)> done_;
   std::atomic<bool>* const halt_;
