@@ -9,7 +9,7 @@ import tempfile
 
 # Programs are named as Bazel lays them out, also when the script is started by hand.
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-MAKE_TRACE = "tests/replay/make_trace"
+MAKE_TRACE = "tests/support/make_trace"
 
 
 class Bench(contextlib.ExitStack):
@@ -62,9 +62,10 @@ class Bench(contextlib.ExitStack):
         with open(path, "w", encoding="ascii") as file:
             file.write(text)
 
-    def make_trace(self, name, *words):
+    def make_trace(self, name, count, rate, span_mib, kind, burst=1):
         path = self.path(name)
-        subprocess.run([MAKE_TRACE, path, *map(str, words)], check=True)
+        subprocess.run([MAKE_TRACE, path, str(count), str(rate), "span_mib=%d" % span_mib, "kind=" + kind,
+                        "burst=%d" % burst], check=True)
         return path
 
 

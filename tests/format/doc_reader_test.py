@@ -10,7 +10,8 @@ import unittest
 from tests.harness import cases
 
 BLKTAPE = "cli/blktape"
-MAKE_TRACE = "tests/format/make_trace"
+MAKE_TRACE = "tests/support/make_trace"
+MAKE_FORMAT_TRACE = "tests/format/make_format_trace"
 GOLDEN = "tests/format/golden/v1.tape"
 GOLDEN_CSV = """\
 queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu
@@ -59,14 +60,14 @@ class DocReaderTest(unittest.TestCase):
         for seed in "1", "2", "3":
             with self.subTest(seed=seed):
                 trace = os.path.join(self.folder.name, "random%s.tape" % seed)
-                subprocess.run([MAKE_TRACE, "random", seed, trace], check=True)
+                subprocess.run([MAKE_FORMAT_TRACE, "random", seed, trace], check=True)
                 ours, theirs = self.dump(trace), self.read_as_documented(trace)
                 self.assertEqual(len(ours.splitlines()), 2001)
                 self.assertEqual(ours, theirs)
 
     def test_zstd_itself_finds_finished_traces_whole(self):
         trace = os.path.join(self.folder.name, "desktop.tape")
-        subprocess.run([MAKE_TRACE, "desktop", "20000", "300", trace], check=True)
+        subprocess.run([MAKE_TRACE, trace, "20000", "600", "kind=desktop", "frame=300"], check=True)
         for path in trace, os.path.realpath(GOLDEN):
             subprocess.run(["zstd", "-tq", path], check=True)
 

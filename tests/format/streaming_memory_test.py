@@ -7,7 +7,7 @@ import unittest
 from tests.harness import cases
 
 BLKTAPE = "cli/blktape"
-MAKE_TRACE = "tests/format/make_trace"
+MAKE_TRACE = "tests/support/make_trace"
 SMALL, LARGE = 100_000, 5_000_000
 # The seek table and the index of 17,000 short frames, 32 bytes each, and the allocator's moods.
 SLACK_KIB = 3072
@@ -30,11 +30,11 @@ class StreamingMemoryTest(unittest.TestCase):
 
     def test_writing_and_reading(self):
         with tempfile.TemporaryDirectory() as folder:
-            for flush_every in "0", "300":
-                small = os.path.join(folder, "small%s.tape" % flush_every)
-                large = os.path.join(folder, "large%s.tape" % flush_every)
-                self.check(peak_kib(MAKE_TRACE, "desktop", str(SMALL), flush_every, small),
-                           peak_kib(MAKE_TRACE, "desktop", str(LARGE), flush_every, large))
+            for frame in "0", "300":
+                small = os.path.join(folder, "small%s.tape" % frame)
+                large = os.path.join(folder, "large%s.tape" % frame)
+                load = ("600", "kind=desktop", "frame=" + frame)
+                self.check(peak_kib(MAKE_TRACE, small, str(SMALL), *load), peak_kib(MAKE_TRACE, large, str(LARGE), *load))
                 self.check(peak_kib(BLKTAPE, "info", small), peak_kib(BLKTAPE, "info", large))
                 os.remove(large)
 

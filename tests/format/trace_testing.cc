@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "tests/support/desktop_load.h"
 
 namespace blktape {
 
@@ -66,25 +67,6 @@ IoRecord AnyRecord(std::mt19937_64* random, uint32_t devices) {
   if (here()) io.merged_bios = static_cast<uint32_t>(any());
   if (here()) io.prio = static_cast<uint32_t>(any());
   if (here()) io.ordinal = any();
-  return io;
-}
-
-IoRecord DesktopLoad::Next() {
-  const uint64_t dice = random_() % 100;
-  now_ns_ += static_cast<int64_t>(dice < 90 ? random_() % 200'000 : random_() % 30'000'000);
-  if (random_() % 3 == 0) sector_ = random_() % (1u << 28) * 8;
-  IoRecord io = Write4k(now_ns_, sector_);
-  if (dice < 40) io.op = Op::kRead;
-  if (dice >= 70) io.bytes = 4096 * (1 + random_() % 32);
-  if (dice == 50) io.flags = kFlagSync | kFlagFua;
-  io.issue_ns = now_ns_ + 1'000 + static_cast<int64_t>(random_() % 4'000);
-  io.complete_ns = *io.issue_ns + 20'000 + static_cast<int64_t>(random_() % 100'000);
-  io.error = 0;
-  io.pid = 1000 + static_cast<uint32_t>(random_() % 20);
-  io.process = *io.pid - 1000;
-  io.cpu = static_cast<uint32_t>(random_() % 8);
-  io.merged_bios = 0;
-  sector_ += io.bytes / kSectorBytes;
   return io;
 }
 

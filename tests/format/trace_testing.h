@@ -50,17 +50,8 @@ IoRecord Write4k(int64_t at_ns, uint64_t sector);
 
 // Any record that the format can hold with `devices` devices: every field absent or any value.
 IoRecord AnyRecord(std::mt19937_64* random, uint32_t devices);
-// What a desktop looks like: ordered in time, few sizes, mostly sequential. Endless.
-class DesktopLoad {
- public:
-  explicit DesktopLoad(uint64_t seed) : random_(seed) {}
-  IoRecord Next();
 
- private:
-  std::mt19937_64 random_;
-  int64_t now_ns_ = 1'000'000'000;
-  uint64_t sector_ = 2048;
-};
+// The first `count` of a DesktopLoad.
 std::vector<IoRecord> DesktopRecords(uint64_t seed, size_t count);
 
 // Writes the trace of which golden/v1.tape is the copy of a time when version 1 was new.

@@ -8,7 +8,7 @@ import unittest
 
 from tests.harness import blktape, cases
 
-MAKE_TRACE = "tests/format/make_trace"
+MAKE_TRACE = "tests/support/make_trace"
 GOLDEN = "tests/format/golden/v1.tape"
 
 
@@ -20,9 +20,9 @@ class VerbsTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def desktop(self, count, flush_every=0, name="day.tape"):
-        """A trace of `count` I/Os, the first at 1 s of its clock."""
-        subprocess.run([MAKE_TRACE, "desktop", str(count), str(flush_every), self.path(name)], check=True)
+    def desktop(self, count, frame=0, name="day.tape"):
+        """A trace of `count` I/Os, 600 a second, with a frame ended every `frame`."""
+        subprocess.run([MAKE_TRACE, self.path(name), str(count), "600", "kind=desktop", "frame=%d" % frame], check=True)
         return self.path(name)
 
     def cut(self, trace, to_bytes, name="cut.tape.partial"):

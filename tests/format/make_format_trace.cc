@@ -1,8 +1,7 @@
-// Makes traces for tests that need a file:
-//   make_trace golden PATH            the trace that golden/v1.tape is
-//   make_trace random SEED PATH       any records the format can hold, losses among them
-//   make_trace desktop COUNT FLUSH_EVERY PATH   a desktop's load, a frame ended every so many (0:
-//   never)
+// Makes traces of what the format can hold, likely or not (what a disk might see is made by
+// tests/support/make_trace):
+//   make_format_trace golden PATH        the trace that golden/v1.tape is
+//   make_format_trace random SEED PATH   any records, marks among them
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/check.h"
 #include "base/status.h"
 #include "format/trace_writer.h"
 #include "tests/format/trace_testing.h"
@@ -34,28 +32,14 @@ Status WriteRandom(uint64_t seed, const std::string& path) {
   return writer->Finish({});
 }
 
-Status WriteDesktop(size_t count, size_t flush_every, const std::string& path) {
-  ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(path, TestHeader()));
-  for (int i = 0; i < 20; ++i) writer->ProcessId("program" + std::to_string(i));
-  DesktopLoad load(/*seed=*/1);
-  for (size_t i = 1; i <= count; ++i) {
-    RETURN_IF_ERROR(writer->Write(load.Next()));
-    if (flush_every != 0 && i % flush_every == 0) RETURN_IF_ERROR(writer->FlushFrame(false));
-  }
-  return writer->Finish({});
-}
-
 int Run(const std::vector<std::string>& words) {
-  Status status(StatusCode::kInvalidArgument, "see the top of make_trace.cc");
+  Status status(StatusCode::kInvalidArgument, "see the top of make_format_trace.cc");
   if (words.size() == 2 && words[0] == "golden") status = WriteGolden(words[1]);
   if (words.size() == 3 && words[0] == "random") {
     status = WriteRandom(std::stoull(words[1]), words[2]);
   }
-  if (words.size() == 4 && words[0] == "desktop") {
-    status = WriteDesktop(std::stoull(words[1]), std::stoull(words[2]), words[3]);
-  }
   if (status.ok()) return 0;
-  std::fprintf(stderr, "make_trace: %s\n", status.message().c_str());
+  std::fprintf(stderr, "make_format_trace: %s\n", status.message().c_str());
   return 1;
 }
 
