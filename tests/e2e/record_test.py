@@ -4,10 +4,9 @@ import os
 import subprocess
 import unittest
 
-from tests.e2e import direct_io
-from tests.harness import blktape, cases, devices
+from tests.harness import blktape, cases, devices, direct_io
 
-WORKER = os.path.realpath("tests/e2e/direct_io.py")
+WORKER = os.path.realpath(direct_io.__file__)
 
 
 class RecordTest(unittest.TestCase):
@@ -15,7 +14,7 @@ class RecordTest(unittest.TestCase):
         devices.need_devices()
         devices.private_mounts()
         self.scratch = devices.Scratch(self)
-        self.device = self.scratch.loop(64 << 20)
+        self.device = self.scratch.loop(direct_io.MIXED_SPAN_BYTES)
         self.trace = self.scratch.path("a.tape")
 
     def record(self, source, *command):
@@ -26,8 +25,8 @@ class RecordTest(unittest.TestCase):
         return pid, [row for row in blktape.dump(self.trace) if row["pid"] == pid]
 
     def check_forty(self, source):
-        pid, rows = self.record(source, "writes-and-reads")
-        want = [(op, str(offset // 512), str(size)) for op, offset, size in direct_io.plan()]
+        pid, rows = self.record(source, "forty")
+        want = [(op, str(offset // 512), str(size)) for op, offset, size in direct_io.forty()]
         self.assertEqual([(row["op"], row["lba"], row["bytes"]) for row in rows], want)
         for row in rows:
             self.assertEqual(row["process"], "python3")
@@ -46,7 +45,7 @@ class RecordTest(unittest.TestCase):
         self.check_forty("bpf")
 
     def test_auto_says_which_source_it_took(self):
-        self.record("auto", "writes-and-reads")
+        self.record("auto", "forty")
         self.assertRegex(blktape.ok("info", self.trace).stdout, r"\b(bpf|tracefs)\b")
 
     def test_a_finished_trace_is_a_zstd_file(self):
@@ -71,7 +70,7 @@ class RecordTest(unittest.TestCase):
 
     def test_mixed_work_is_whole_in_count_and_bytes(self):
         pid, rows = self.record("auto", "mixed", "7", "1500")
-        todo = list(direct_io.mixed(7, 1500, 64 << 20))
+        todo = direct_io.mixed(7, 1500)
         for op in ("read", "write"):
             want = [(str(offset // 512), str(size)) for kind, offset, size in todo if kind == op]
             self.assertEqual([(row["lba"], row["bytes"]) for row in rows if row["op"] == op], want, op)
@@ -80,7 +79,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(len(flushes), sum(kind == "flush" for kind, _, _ in todo))
 
     def test_info_of_a_recording_names_device_host_and_wholeness(self):
-        self.record("auto", "writes-and-reads")
+        self.record("auto", "forty")
         info = blktape.ok("info", self.trace).stdout
         self.assertIn(os.path.basename(self.device), info)
         self.assertIn(os.uname().release, info)
@@ -89,7 +88,7 @@ class RecordTest(unittest.TestCase):
         if not os.path.ismount("/sys/kernel/tracing"):
             subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
         before = set(os.listdir("/sys/kernel/tracing/instances"))
-        self.record("tracefs", "writes-and-reads")
+        self.record("tracefs", "forty")
         self.assertLessEqual(set(os.listdir("/sys/kernel/tracing/instances")), before)
 
 

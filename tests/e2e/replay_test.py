@@ -4,10 +4,10 @@ import collections
 import os
 import unittest
 
-from tests.harness import blktape, cases, devices
+from tests.harness import blktape, cases, devices, direct_io
 
-WORKER = os.path.realpath("tests/e2e/direct_io.py")
-SPAN = 64 << 20
+WORKER = os.path.realpath(direct_io.__file__)
+SPAN = direct_io.MIXED_SPAN_BYTES
 
 
 def sequence(rows):

@@ -3,7 +3,7 @@
 import os
 import unittest
 
-from tests.harness import blktape, cases, devices
+from tests.harness import blktape, cases, devices, direct_io
 
 
 class SessionTest(unittest.TestCase):
@@ -53,7 +53,7 @@ class SessionTest(unittest.TestCase):
         device = scratch.loop(64 << 20)
         trace = scratch.path("a.tape")
         said = blktape.ok("record", "--device", device, "--settle", "1s", "-o", trace, "--", "/usr/bin/python3",
-                          os.path.realpath("tests/e2e/direct_io.py"), device, "mixed", "1", "300").stdout
+                          os.path.realpath(direct_io.__file__), device, "mixed", "1", "300").stdout
         said += blktape.ok("info", trace).stdout + blktape.ok("analyze", trace).stdout
         said += blktape.ok("replay", trace, "--target", device, "--overwrite", "--yes", "--max").stdout
         for line in said.replace(scratch.folder, "").splitlines():

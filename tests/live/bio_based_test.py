@@ -6,8 +6,8 @@ import os
 import subprocess
 import unittest
 
-from tests.harness import blktape, cases
-from tests.live import direct_io, recording
+from tests.harness import blktape, cases, direct_io
+from tests.live import recording
 
 SIZE_BYTES = 64 << 20
 
@@ -38,7 +38,7 @@ class BioBasedTest(unittest.TestCase):
         self.assertEqual(glob.glob("/sys/block/zram%d/mq/*" % self.zram.number), [])
 
     def check(self, source):
-        todo = direct_io.plan(SIZE_BYTES, count=500)
+        todo = direct_io.transfers(seed=1, count=500, span_bytes=SIZE_BYTES)
         with recording.Recording(self, self.zram.path, source=source) as recorder:
             direct_io.perform(self.zram.path, todo)
         info = blktape.as_json("info", recorder.trace)

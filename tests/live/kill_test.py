@@ -13,8 +13,8 @@ import signal
 import time
 import unittest
 
-from tests.harness import blktape, cases, devices
-from tests.live import direct_io, recording
+from tests.harness import blktape, cases, devices, direct_io
+from tests.live import recording
 
 KILLS = int(os.environ.get("BLKTAPE_KILLS", "10"))
 SIZE_BYTES = 64 << 20
@@ -47,7 +47,7 @@ class KillTest(unittest.TestCase):
         raise AssertionError("the plan was too short")
 
     def kill_once(self, number, source, rng):
-        todo = direct_io.plan(SIZE_BYTES, count=200_000, seed=number)
+        todo = direct_io.transfers(number, 200_000, SIZE_BYTES)
         recorder = recording.Recording(self, self.device, source=source, trace=self.scratch.path("%d.tape" % number))
         with recorder:
             spans = self.work(todo, rng.uniform(0.02, 2.5), rng.choice((0, 0.0002, 0.002)))

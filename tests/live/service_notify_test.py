@@ -8,8 +8,8 @@ import tempfile
 import time
 import unittest
 
-from tests.harness import blktape, cases, devices
-from tests.live import direct_io, recording
+from tests.harness import blktape, cases, devices, direct_io
+from tests.live import recording
 
 WATCHDOG_S = 2.0
 
@@ -52,7 +52,7 @@ class ServiceNotifyTest(unittest.TestCase):
         self.listen(10, until="READY")
         self.assertEqual([value for _, key, value in self.heard if key == "READY"], ["1"])
         # What is done from here on is in the trace.
-        direct_io.perform(self.device, direct_io.plan(16 << 20, count=10))
+        direct_io.perform(self.device, direct_io.transfers(seed=1, count=10, span_bytes=16 << 20))
         self.assertEqual(self.moments("STOPPING"), [])
         recorder.stop()
         self.listen(10, until="STOPPING")
