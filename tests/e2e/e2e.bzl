@@ -1,5 +1,7 @@
 """A Python test that runs the program, verb after verb."""
 
+load("//tests:machine.bzl", "MACHINE_TAGS")
+
 def e2e_test(name, data = [], deps = [], machine = True, manual = False):
     native.py_test(
         name = name,
@@ -7,7 +9,7 @@ def e2e_test(name, data = [], deps = [], machine = True, manual = False):
         main = name + ".py",
         data = ["//cli:blktape"] + data,
         # Those that use the machine (root, loop devices, live recording) run alone and every time.
-        tags = (["manual"] if manual else []) + (["local", "exclusive", "external"] if machine else []),
+        tags = (["manual"] if manual else []) + (MACHINE_TAGS if machine else []),
         timeout = "moderate",
         deps = [
             "//tests/harness:blktape",
