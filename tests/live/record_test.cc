@@ -1,19 +1,13 @@
 // The verb `record`, as a user runs it, on loop devices of the test's own.
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/fs.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,7 +18,7 @@
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
-#include "tests/live/loop_device.h"
+#include "tests/live/live_fixture.h"
 #include "tests/live/recorder.h"
 
 namespace blktape {
@@ -37,42 +31,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class RecordTest : public ::testing::Test {
+class RecordTest : public LiveTest {
  protected:
-  static constexpr uint64_t kDiskBytes = 64 * 1024 * 1024;
-
-  void SetUp() override {
-    BLKTAPE_SKIP_UNLESS(geteuid() == 0, "live recording needs root");
-    folder_ = ::testing::TempDir() + "/record_test";
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    auto loop = LoopDevice::Create(folder_, kDiskBytes);
-    BLKTAPE_SKIP_UNLESS(loop.ok(), loop.status().message());
-    loop_ = std::move(loop).value();
-  }
-  void TearDown() override {
-    loop_.reset();
-    if (!folder_.empty()) fs::remove_all(folder_);
-  }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   std::string disk() const { return loop_->path(); }
 
-  // Direct writes of 4 KiB at these places, by this process.
+  // Direct writes of 4 KiB, one behind the other, by this process.
   void WriteDirect(uint64_t first_sector, int count) const {
-    const UniqueFd fd(open(disk().c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
-    void* buffer = nullptr;
-    ASSERT_EQ(posix_memalign(&buffer, 4096, 4096), 0);
-    std::fill_n(static_cast<char*>(buffer), 4096, 'x');
-    for (int i = 0; i < count; ++i) {
-      const uint64_t at = (first_sector + static_cast<uint64_t>(i) * 8) * kSectorBytes;
-      ASSERT_EQ(pwrite(fd.get(), buffer, 4096, static_cast<off_t>(at)), 4096);
-    }
-    free(buffer);
+    const UniqueFd fd = OpenDirect();
+    for (int i = 0; i < count; ++i) WriteAt(fd, first_sector + static_cast<uint64_t>(i) * 8, 4096);
   }
-
-  std::string folder_;
-  std::unique_ptr<LoopDevice> loop_;
 };
 
 TEST_F(RecordTest, ACommandsFortyIosAreFortyRecords) {

@@ -33,7 +33,8 @@
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "tests/live/collecting_writer.h"
-#include "tests/live/loop_device.h"
+#include "tests/live/live_fixture.h"
+#include "tests/support/loop_device.h"
 
 namespace blktape {
 namespace {
@@ -49,23 +50,15 @@ TEST(DeviceFilterTest, NeighboursAreOneRange) {
   EXPECT_EQ(DeviceFilter({}), "");
 }
 
-// Live: a loop device of our own on the machine's kernel.
-class TracefsSourceTest : public ::testing::Test {
+class TracefsSourceTest : public LiveTest {
  protected:
-  static constexpr uint64_t kDiskBytes = 64 * 1024 * 1024;
-
   void SetUp() override {
-    BLKTAPE_SKIP_UNLESS(geteuid() == 0, "live recording needs root");
-    Result<std::unique_ptr<LoopDevice>> loop = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
-    BLKTAPE_SKIP_UNLESS(loop.ok(), loop.status().message());
-    loop_ = std::move(loop).value();
+    LiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     auto disks = BlockDevices().Under(loop_->path());
     ASSERT_TRUE(disks.ok()) << disks.status().message();
     disks_ = *disks;
-    ASSERT_EQ(posix_memalign(&buffer_, 4096, kBufferBytes), 0);
-    std::fill_n(static_cast<char*>(buffer_), kBufferBytes, 'x');
   }
-  void TearDown() override { free(buffer_); }
 
   std::unique_ptr<TracefsSource> Start(uint64_t buffer_bytes = 1 << 20) {
     TracefsOptions options;
@@ -74,19 +67,6 @@ class TracefsSourceTest : public ::testing::Test {
     const Status started = source->Start();
     EXPECT_TRUE(started.ok()) << started.message();
     return source;
-  }
-
-  // Opens the disk past the page cache.
-  UniqueFd OpenDirect(const std::string& path) {
-    return UniqueFd(open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
-  }
-  void WriteAt(const UniqueFd& fd, uint64_t sector, size_t bytes) {
-    ASSERT_EQ(pwrite(fd.get(), buffer_, bytes, static_cast<off_t>(sector * kSectorBytes)),
-              static_cast<ssize_t>(bytes));
-  }
-  void ReadAt(const UniqueFd& fd, uint64_t sector, size_t bytes) {
-    ASSERT_EQ(pread(fd.get(), buffer_, bytes, static_cast<off_t>(sector * kSectorBytes)),
-              static_cast<ssize_t>(bytes));
   }
 
   // Everything from Start to now.
@@ -100,15 +80,12 @@ class TracefsSourceTest : public ::testing::Test {
     return writer;
   }
 
-  static constexpr size_t kBufferBytes = 1 << 20;
   const uint32_t pid_ = static_cast<uint32_t>(getpid());
-  std::unique_ptr<LoopDevice> loop_;
   std::vector<CaptureDevice> disks_;
-  void* buffer_ = nullptr;
 };
 
 TEST_F(TracefsSourceTest, TwentyThreeWritesAndSeventeenReadsAreFortyRecords) {
-  const UniqueFd disk = OpenDirect(loop_->path());
+  const UniqueFd disk = OpenDirect();
   const auto source = Start();
   std::vector<IoRecord> expected;
   const auto expect = [&](Op op, uint64_t sector, uint64_t bytes) {
@@ -150,7 +127,7 @@ TEST_F(TracefsSourceTest, TwentyThreeWritesAndSeventeenReadsAreFortyRecords) {
 }
 
 TEST_F(TracefsSourceTest, FlushAndDiscardAreSeenAsSuch) {
-  const UniqueFd disk = OpenDirect(loop_->path());
+  const UniqueFd disk = OpenDirect();
   const auto source = Start();
   ASSERT_EQ(fsync(disk.get()), 0);
   std::array<uint64_t, 2> range = {1 << 20, 128 * 1024};
@@ -166,7 +143,7 @@ TEST_F(TracefsSourceTest, FlushAndDiscardAreSeenAsSuch) {
 }
 
 TEST_F(TracefsSourceTest, ARequestThatTheKernelSplitsIsWhatTheDriveSaw) {
-  const UniqueFd disk = OpenDirect(loop_->path());
+  const UniqueFd disk = OpenDirect();
   const auto source = Start();
   ReadAt(disk, 0, kBufferBytes);
   const std::vector<IoRecord> mine = Collect(source.get()).Of(pid_);
@@ -179,7 +156,7 @@ TEST_F(TracefsSourceTest, ARequestThatTheKernelSplitsIsWhatTheDriveSaw) {
 }
 
 TEST_F(TracefsSourceTest, OtherDisksAreNotRecorded) {
-  auto other = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
+  auto other = LoopDevice::Make(folder_, kDiskBytes);
   ASSERT_TRUE(other.ok());
   const UniqueFd elsewhere = OpenDirect((*other)->path());
   const auto source = Start();
@@ -188,10 +165,10 @@ TEST_F(TracefsSourceTest, OtherDisksAreNotRecorded) {
 }
 
 TEST_F(TracefsSourceTest, SeveralDisksAreRecordedOnOneClock) {
-  auto other = LoopDevice::Create(::testing::TempDir(), kDiskBytes);
+  auto other = LoopDevice::Make(folder_, kDiskBytes);
   ASSERT_TRUE(other.ok());
   disks_.push_back(BlockDevices().Under((*other)->path())->at(0));
-  const UniqueFd first = OpenDirect(loop_->path());
+  const UniqueFd first = OpenDirect();
   const UniqueFd second = OpenDirect((*other)->path());
   const auto source = Start();
   for (uint64_t i = 0; i < 5; ++i) {
@@ -249,7 +226,7 @@ TEST_F(TracefsSourceTest, IoOnAPartitionIsRecordedAtItsPlaceOnTheDisk) {
 }
 
 TEST_F(TracefsSourceTest, WhatAnOverrunCostIsWhatTheKernelCounted) {
-  const UniqueFd disk = OpenDirect(loop_->path());
+  const UniqueFd disk = OpenDirect();
   const auto source = Start(/*buffer_bytes=*/8192);
   for (uint64_t i = 0; i < 3000; ++i) ReadAt(disk, i % 1000 * 8, 4096);
   CollectingWriter writer;
@@ -273,7 +250,7 @@ TEST_F(TracefsSourceTest, BuffersGrowUpToTheirBound) {
 }
 
 TEST_F(TracefsSourceTest, TwoRecordersSeeTheSame) {
-  const UniqueFd disk = OpenDirect(loop_->path());
+  const UniqueFd disk = OpenDirect();
   const auto one = Start();
   const auto two = Start();
   for (uint64_t i = 0; i < 7; ++i) WriteAt(disk, i * 16, 8192);

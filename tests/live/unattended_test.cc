@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,8 +24,9 @@
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
-#include "tests/live/loop_device.h"
+#include "tests/live/live_fixture.h"
 #include "tests/live/recorder.h"
+#include "tests/support/loop_device.h"
 
 namespace blktape {
 namespace {
@@ -36,36 +36,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kDiskBytes = 64 * 1024 * 1024;
-
-class UnattendedTest : public ::testing::Test {
+class UnattendedTest : public LiveTest {
  protected:
-  void SetUp() override {
-    BLKTAPE_SKIP_UNLESS(geteuid() == 0, "live recording needs root");
-    folder_ = ::testing::TempDir() + "/unattended_test";
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    auto loop = LoopDevice::Create(folder_, kDiskBytes);
-    BLKTAPE_SKIP_UNLESS(loop.ok(), loop.status().message());
-    loop_ = std::move(loop).value();
-    ASSERT_EQ(posix_memalign(&buffer_, 4096, 4096), 0);
-    std::fill_n(static_cast<char*>(buffer_), 4096, 'x');
-  }
   void TearDown() override {
-    free(buffer_);
     if (!mounted_.empty()) umount(mounted_.c_str());
-    loop_.reset();
-    if (!folder_.empty()) fs::remove_all(folder_);
+    other_.reset();
+    LiveTest::TearDown();
   }
 
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  UniqueFd OpenDirect() const {
-    return UniqueFd(open(loop_->path().c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
-  }
   // 4 KiB at place `index`, counting in 4 KiB.
   void Write(const UniqueFd& fd, uint64_t index) const {
-    const uint64_t at = index % (kDiskBytes / 4096) * 4096;
-    ASSERT_EQ(pwrite(fd.get(), buffer_, 4096, static_cast<off_t>(at)), 4096);
+    WriteAt(fd, index % (kDiskBytes / 4096) * 8, 4096);
   }
   // ext4 on `device`, mounted in the folder until the test ends.
   void MountExt4(const std::string& device) {
@@ -76,15 +57,32 @@ class UnattendedTest : public ::testing::Test {
     ASSERT_EQ(mount(device.c_str(), point.c_str(), "ext4", 0, ""), 0) << strerror(errno);
     mounted_ = point;
   }
+  void MakeOther() {
+    auto other = LoopDevice::Make(folder_, kDiskBytes);
+    ASSERT_TRUE(other.ok()) << other.status().message();
+    other_ = std::move(other).value();
+  }
+  void MakeAndMountOther() {
+    ASSERT_NO_FATAL_FAILURE(MakeOther());
+    MountExt4(other_->path());
+  }
+  // Ten I/Os on `disk`, and time to store them; then what is mounted is written full, so much at a
+  // time.
+  void WriteTenAndFillMounted(const UniqueFd& disk, size_t block_bytes) const {
+    for (uint64_t i = 0; i < 10; ++i) Write(disk, i);
+    Sleep(kNanosPerSecond);
+    std::ofstream filler(Path("mnt/filler"));
+    const std::string block(block_bytes, 'f');
+    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
   static void Sleep(int64_t ns) {
     Clock* clock = Clock::Monotonic();
     clock->SleepUntilNs(clock->NowNs() + ns);
   }
 
-  std::string folder_;
   std::string mounted_;
-  std::unique_ptr<LoopDevice> loop_;
-  void* buffer_ = nullptr;
+  std::unique_ptr<LoopDevice> other_;
 };
 
 TEST_F(UnattendedTest, AKillAtAnyMomentCostsAtMostTheLastSecond) {
@@ -127,7 +125,7 @@ TEST_F(UnattendedTest, TheDiskUnderTheTraceComesToRest) {
   // Somebody's work, so that there is something to write into the trace.
   {
     const UniqueFd file(open(Path("mnt/work").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    ASSERT_EQ(pwrite(file.get(), buffer_, 4096, 0), 4096);
+    WriteAt(file, 0, 4096);
     ASSERT_EQ(fsync(file.get()), 0);
   }
   Sleep(16 * kNanosPerSecond);
@@ -152,20 +150,11 @@ TEST_F(UnattendedTest, TheDiskUnderTheTraceComesToRest) {
 }
 
 TEST_F(UnattendedTest, AFullDiskStopsTheWritingAndSpaceResumesIt) {
-  auto other = LoopDevice::Create(folder_, kDiskBytes);
-  ASSERT_TRUE(other.ok());
-  MountExt4((*other)->path());
+  ASSERT_NO_FATAL_FAILURE(MakeAndMountOther());
   Recorder recorder(folder_, {"record", "-d", loop_->path(), "-o", Path("mnt/a.tape")});
   ASSERT_TRUE(recorder.WaitUntilRecording()) << recorder.err();
   const UniqueFd disk = OpenDirect();
-  for (uint64_t i = 0; i < 10; ++i) Write(disk, i);
-  Sleep(kNanosPerSecond);
-  {
-    std::ofstream filler(Path("mnt/filler"));
-    const std::string block(1 << 20, 'f');
-    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
+  WriteTenAndFillMounted(disk, 1 << 20);
   uint64_t index = 10;
   for (int i = 0; i < 200 && recorder.err().find("is full") == std::string::npos; ++i) {
     Write(disk, index++);
@@ -189,20 +178,11 @@ TEST_F(UnattendedTest, AFullDiskStopsTheWritingAndSpaceResumesIt) {
 }
 
 TEST_F(UnattendedTest, ItCanBeFinishedOnAFullDisk) {
-  auto other = LoopDevice::Create(folder_, kDiskBytes);
-  ASSERT_TRUE(other.ok());
-  MountExt4((*other)->path());
+  ASSERT_NO_FATAL_FAILURE(MakeAndMountOther());
   Recorder recorder(folder_, {"record", "-d", loop_->path(), "-o", Path("mnt/a.tape")});
   ASSERT_TRUE(recorder.WaitUntilRecording()) << recorder.err();
   const UniqueFd disk = OpenDirect();
-  for (uint64_t i = 0; i < 10; ++i) Write(disk, i);
-  Sleep(kNanosPerSecond);
-  {
-    std::ofstream filler(Path("mnt/filler"));
-    const std::string block(1 << 16, 'f');
-    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
+  WriteTenAndFillMounted(disk, 1 << 16);
   Write(disk, 10);
   Sleep(kNanosPerSecond);
   for (uint64_t i = 0; i < 5; ++i) Write(disk, i);
@@ -223,14 +203,13 @@ TEST_F(UnattendedTest, AFullDiskIsRefusedAtTheStart) {
 }
 
 TEST_F(UnattendedTest, ADiskThatVanishesEndsItsPartNotTheRecording) {
-  auto other = LoopDevice::Create(folder_, kDiskBytes);
-  ASSERT_TRUE(other.ok());
+  ASSERT_NO_FATAL_FAILURE(MakeOther());
   Recorder recorder(folder_,
-                    {"record", "-d", loop_->path(), "-d", (*other)->path(), "-o", Path("a.tape")});
+                    {"record", "-d", loop_->path(), "-d", other_->path(), "-o", Path("a.tape")});
   ASSERT_TRUE(recorder.WaitUntilRecording()) << recorder.err();
-  const Status removed = (*other)->Remove();
+  const Status removed = other_->Remove();
   ASSERT_TRUE(removed.ok()) << removed.message();
-  ASSERT_TRUE(recorder.WaitUntilItSays((*other)->name() + " is gone")) << recorder.err();
+  ASSERT_TRUE(recorder.WaitUntilItSays(other_->name() + " is gone")) << recorder.err();
   {
     const UniqueFd disk = OpenDirect();
     for (uint64_t i = 0; i < 5; ++i) Write(disk, i);

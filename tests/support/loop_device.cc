@@ -28,6 +28,7 @@ Result<std::unique_ptr<LoopDevice>> LoopDevice::Make(const std::string& folder, 
   for (int attempt = 0; attempt < 20; ++attempt) {
     const int number = ioctl(control.get(), LOOP_CTL_GET_FREE);
     if (number < 0) return ErrnoStatus(errno, "/dev/loop-control: no free device");
+    device->number_ = number;
     device->path_ = "/dev/loop" + std::to_string(number);
     if (access(device->path_.c_str(), F_OK) != 0) {
       mknod(device->path_.c_str(), S_IFBLK | 0600, makedev(7, static_cast<unsigned>(number)));
@@ -51,9 +52,31 @@ Result<std::unique_ptr<LoopDevice>> LoopDevice::Make(const std::string& folder, 
 }
 
 LoopDevice::~LoopDevice() {
+  Detach();
+  if (!backing_file_.empty()) unlink(backing_file_.c_str());
+  if (!removed_) return;
+  // The kernel had it from the beginning.
+  const UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  ioctl(control.get(), LOOP_CTL_ADD, number_);
+}
+
+Status LoopDevice::Remove() {
+  Detach();
+  const UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  // Its last user may take a moment to let go.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (ioctl(control.get(), LOOP_CTL_REMOVE, number_) >= 0) {
+      removed_ = true;
+      return OkStatus();
+    }
+    usleep(20'000);
+  }
+  return ErrnoStatus(errno, path_ + ": LOOP_CTL_REMOVE");
+}
+
+void LoopDevice::Detach() {
   if (fd_) ioctl(fd_.get(), LOOP_CLR_FD, 0);
   fd_.reset();
-  if (!backing_file_.empty()) unlink(backing_file_.c_str());
 }
 
 }  // namespace blktape

@@ -26,16 +26,22 @@ class LoopDevice {
 
   const std::string& path() const { return path_; }  // "/dev/loop3"
   std::string name() const { return path_.substr(5); }
-  const std::string& backing_file() const { return backing_file_; }
   uint32_t dev() const { return dev_; }  // major << 20 | minor
+  // Takes the whole device away, as a drive that is pulled; the kernel gets the number back on
+  // destruction. Nobody may hold it open.
+  Status Remove();
 
  private:
   LoopDevice() = default;
 
+  void Detach();
+
+  int number_ = -1;
   std::string path_;
   std::string backing_file_;
   uint32_t dev_ = 0;
   UniqueFd fd_;
+  bool removed_ = false;
 };
 
 }  // namespace blktape

@@ -13,11 +13,11 @@ inline bool SkipsAreFailures() { return std::getenv("CI") != nullptr; }
 }  // namespace blktape
 
 // At the top of a test that needs something of the machine.
-#define BLKTAPE_REQUIRE(condition, what)                                   \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      if (::blktape::SkipsAreFailures()) FAIL() << "CI must offer: " what; \
-      GTEST_SKIP() << "needs " what;                                       \
-    }                                                                      \
+#define BLKTAPE_REQUIRE(condition, what)                                     \
+  do {                                                                       \
+    if (!(condition)) {                                                      \
+      if (::blktape::SkipsAreFailures()) FAIL() << "CI must offer " << what; \
+      GTEST_SKIP() << "needs " << what;                                      \
+    }                                                                        \
   } while (false)
 #define BLKTAPE_REQUIRE_ROOT() BLKTAPE_REQUIRE(geteuid() == 0, "root")
