@@ -40,6 +40,8 @@ class ReplayTest(unittest.TestCase):
         device = self.scratch.loop(SPAN)
         blktape.ok("record", "--device", device, "--settle", "1s", "-o", self.trace, "--", "/usr/bin/python3", WORKER, device, "mixed",
                    str(seed), str(count), str(pause_ms))
+        # One at a time, so that each is one request.
+        self.assertGreaterEqual(len(blktape.dump(self.trace)), count)
 
     def rerecord(self, *replay_words):
         """Replays on a new device while recording that; returns the records of the replay alone."""
@@ -149,6 +151,7 @@ class ReplayTest(unittest.TestCase):
     def test_a_replay_with_time_takes_the_recordings_time(self):
         self.record_mixed(count=300)
         recorded = blktape.as_json("analyze", self.trace)
+        self.assertGreater(recorded["duration_ns"], 0)
         figures = blktape.as_json("replay", self.trace, "--target", self.scratch.loop(SPAN), "--overwrite", "--yes",
                                   "--speed", "0.25")
         # Four times slower, never faster than that. How late it is, benchmarks tell.

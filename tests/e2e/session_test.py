@@ -52,12 +52,14 @@ class SessionTest(unittest.TestCase):
         scratch = devices.Scratch(self)
         device = scratch.loop(64 << 20)
         trace = scratch.path("a.tape")
-        said = blktape.ok("record", "--device", device, "--settle", "1s", "-o", trace, "--", "/usr/bin/python3",
-                          os.path.realpath(direct_io.__file__), device, "mixed", "1", "300").stdout
-        said += blktape.ok("info", trace).stdout + blktape.ok("analyze", trace).stdout
-        said += blktape.ok("replay", trace, "--target", device, "--overwrite", "--yes", "--max").stdout
-        for line in said.replace(scratch.folder, "").splitlines():
-            self.assertLess(len(line), 80, line)
+        for words in (["record", "--device", device, "--settle", "1s", "-o", trace, "--", "/usr/bin/python3",
+                       os.path.realpath(direct_io.__file__), device, "mixed", "1", "300"],
+                      ["info", trace], ["analyze", trace],
+                      ["replay", trace, "--target", device, "--overwrite", "--yes", "--max"]):
+            lines = blktape.ok(*words).stdout.replace(scratch.folder, "").splitlines()
+            self.assertGreater(len(lines), 2, words[0])
+            for line in lines:
+                self.assertLess(len(line), 80, line)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ class OwnDiskTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
 
     def check(self, rows):
-        """Nothing, as long as nobody else does anything: a sync(2) anywhere on this machine flushes this disk too,
-        and what the kernel writes after it may be on its account."""
+        """Nothing of the recorder's own, and nothing at all as long as nobody else does anything: a sync(2) anywhere
+        on this machine flushes this disk too, and what the kernel writes after it may be on its account."""
         foreign_ns = None
         for row in rows:
             at_ns = int(row["queue_ns"] or row["issue_ns"])
-            if not row["process"].startswith(("blktape", "jbd2/", "kworker/")):
+            self.assertFalse(row["process"].startswith("blktape"), row)
+            if not row["process"].startswith(("jbd2/", "kworker/")):
                 foreign_ns = at_ns
             self.assertTrue(foreign_ns is not None and at_ns - foreign_ns < 40_000_000_000, row)
 

@@ -53,6 +53,7 @@ class ServiceNotifyTest(unittest.TestCase):
         self.assertEqual([value for _, key, value in self.heard if key == "READY"], ["1"])
         # What is done from here on is in the trace.
         direct_io.perform(self.device, direct_io.transfers(seed=1, count=10, span_bytes=16 << 20))
+        self.listen(0.2)
         self.assertEqual(self.moments("STOPPING"), [])
         recorder.stop()
         self.listen(10, until="STOPPING")
