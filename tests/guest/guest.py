@@ -25,6 +25,7 @@ import tarfile
 import tempfile
 
 from tests.guest import initramfs
+from tests.harness import blktape
 
 OUTBOX_BYTES = 256 << 20
 
@@ -90,6 +91,10 @@ class GuestResult:
     def text(self, name):
         with open(self.path(name), errors="replace") as file:
             return file.read()
+
+    def rows(self, name):
+        """The records in a file that `blktape dump --csv` wrote."""
+        return blktape.rows(self.text(name))
 
     def rc(self, name):
         return int(self.text(name + ".rc"))

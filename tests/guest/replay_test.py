@@ -1,8 +1,6 @@
 """What a replay sends to a drive is what the trace holds: recorded once more below it and compared."""
 
 import collections
-import csv
-import io
 import json
 import unittest
 
@@ -10,10 +8,6 @@ from tests.guest import guest, workload
 from tests.harness import cases
 
 FILES = {"sample.tape": "tests/data/sample.tape"}
-
-
-def rows(result, name):
-    return list(csv.DictReader(io.StringIO(result.text(name))))
 
 
 def interrupts(table):
@@ -107,14 +101,14 @@ class ReplayGuestTest(unittest.TestCase):
         figures, _ = json.JSONDecoder().raw_decode(result.text("polled.out"))
         self.assertEqual(figures["issued"], figures["completed"])
         self.assertEqual((figures["errors"], figures["verify_mismatches"]), (0, 0))
-        transfers = sum(row["op"] in ("read", "write") for row in rows(result, "sample.csv"))
+        transfers = sum(row["op"] in ("read", "write") for row in result.rows("sample.csv"))
         self.assertGreater(transfers, 1000)
         self.assertLess(interrupts(result.text("after")) - interrupts(result.text("before")), transfers / 2)
         # Two reads before: one proves that polling works, by the other the engine finds out whether the
         # driver may block.
-        got = seen(rows(result, "polled.csv"))
+        got = seen(result.rows("polled.csv"))
         self.assertEqual(got[0], got[1])
-        self.check_sequence(wanted(rows(result, "sample.csv"), fua=True), got[1:])
+        self.check_sequence(wanted(result.rows("sample.csv"), fua=True), got[1:])
 
     def test_a_drive_sees_what_the_trace_holds(self):
         result = guest.Guest(programs=workload.PROGRAMS, modules=workload.MODULES, files=FILES, timeout_s=300, disks=[
@@ -139,7 +133,7 @@ class ReplayGuestTest(unittest.TestCase):
             again without_fua /tmp/work.tape vda --queue-depth 1
             again sampled /sample.tape nvme1n1 --queue-depth 1
         """).check()
-        work, sample = rows(result, "work.csv"), rows(result, "sample.csv")
+        work, sample = result.rows("work.csv"), result.rows("sample.csv")
         # Something of everything.
         flags = {flag for row in work for flag in row["flags"].split("+")}
         self.assertLessEqual({"fua", "preflush", "derived"}, flags)
@@ -154,16 +148,16 @@ class ReplayGuestTest(unittest.TestCase):
                 self.assertEqual((figures["errors"], figures["verify_mismatches"]), (0, 0))
                 self.assertGreater(figures["verified_sectors"], 1000)
         with self.subTest("sequence of our own work"):
-            self.check_sequence(wanted(work, fua=True), seen(rows(result, "single.csv")))
+            self.check_sequence(wanted(work, fua=True), seen(result.rows("single.csv")))
         with self.subTest("sequence on a drive without FUA"):
-            self.check_sequence(wanted(work, fua=False), seen(rows(result, "without_fua.csv")))
+            self.check_sequence(wanted(work, fua=False), seen(result.rows("without_fua.csv")))
         with self.subTest("sequence of the sample"):
-            self.check_sequence(wanted(sample, fua=True), seen(rows(result, "sampled.csv")))
+            self.check_sequence(wanted(sample, fua=True), seen(result.rows("sampled.csv")))
         with self.subTest("on time"):
             # Several are in flight: the same requests in whatever order; and of flushes that wait
             # for one in flight the block layer makes one.
             want = collections.Counter(wanted(work, fua=True))
-            got = collections.Counter(seen(rows(result, "timed.csv")))
+            got = collections.Counter(seen(result.rows("timed.csv")))
             self.assertEqual({what for what in want - got if what[0] != "flush"}, set())
             self.assertEqual({what for what in got - want if what[0] != "read"}, set())
 

@@ -1,8 +1,6 @@
 """On a plain kernel: three live sources and the blktrace program agree, on disks of several drivers."""
 
 import collections
-import csv
-import io
 import re
 import unittest
 
@@ -10,9 +8,6 @@ from tests.guest import guest, workload
 from tests.harness import cases
 
 DISK = guest.Disk("nvme", 512 << 20)
-
-def rows(result, name):
-    return list(csv.DictReader(io.StringIO(result.text(name))))
 
 
 def key(row):
@@ -54,10 +49,10 @@ class SourcesTest(unittest.TestCase):
               blktape dump --csv /tmp/$source.tape > /out/$source.csv
             done
         """)
-        tracefs, bpf, blktrace = (rows(result, name + ".csv") for name in ("tracefs", "bpf", "blktrace"))
+        tracefs, bpf, blktrace = (result.rows(name + ".csv") for name in ("tracefs", "bpf", "blktrace"))
         self.check_same_records(tracefs, blktrace, as_blktrace_tells)
         self.check_same_records(tracefs, bpf)
-        self.check_same_records(tracefs, rows(result, "second.csv"))
+        self.check_same_records(tracefs, result.rows("second.csv"))
         ops = {row["op"] for row in tracefs}
         self.assertLessEqual({"read", "write", "discard", "flush", "write_zeroes"}, ops)
         for records in (tracefs, bpf, blktrace):
@@ -96,10 +91,10 @@ class SourcesTest(unittest.TestCase):
         """, programs=["blktrace", "blkparse"])
         # Without a source named it takes one that works, and says which.
         self.assertRegex(result.text("auto.info"), r"source +(bpf|tracefs)\b")
-        self.assertEqual([key(row) for row in rows(result, "auto.csv") if row["process"] == "dd"],
+        self.assertEqual([key(row) for row in result.rows("auto.csv") if row["process"] == "dd"],
                          [("read", str(16 * i), 8192) for i in range(20)])
-        ours = rows(result, "ours.csv")
-        imported = rows(result, "imported.csv")
+        ours = result.rows("ours.csv")
+        imported = result.rows("imported.csv")
         self.check_same_records(ours, imported, as_blktrace_tells)
         issued = [line.split() for line in result.text("blkparse.txt").splitlines()]
         data = [(int(sector), int(size)) for action, kind, sector, size in issued
@@ -142,7 +137,7 @@ END
                 done
             """).check()
         abilities = dict((tuple(line.split()[:2]), line.split()[2]) for line in result.text("abilities").splitlines())
-        recorded = {source: rows(result, source + ".csv") for source in ("tracefs", "bpf", "blktrace")}
+        recorded = {source: result.rows(source + ".csv") for source in ("tracefs", "bpf", "blktrace")}
         for disk in ("vda", "sda", "nullb0"):
             of = {source: [row for row in records if row["device"] == disk] for source, records in recorded.items()}
             with self.subTest(disk):
@@ -216,7 +211,7 @@ END
             """).check()
         for name in ("linear", "crypt"):
             with self.subTest(name):
-                records = rows(result, name + ".csv")
+                records = result.rows(name + ".csv")
                 self.assertEqual({row["device"] for row in records}, {"nvme0n1"})
                 placed = [row for row in records if row["lba"] != ""]
                 self.assertGreaterEqual(sum(int(row["bytes"]) for row in placed if row["op"] == "write"), 1 << 20)
@@ -229,7 +224,7 @@ END
             self.assertEqual((result.rc("pulled"), result.rc("two")), (3, 3))
             self.assertIn("device removed", result.text("info.out"))
             reads = collections.Counter(
-                (row["device"], row["bytes"]) for row in csv.DictReader(io.StringIO(result.text("two.out")))
+                (row["device"], row["bytes"]) for row in result.rows("two.out")
                 if row["op"] == "read" and row["process"] == "dd")
             self.assertEqual(reads, {("nvme0n1", "65536"): 200, ("vda", "65536"): 100})
 

@@ -1,8 +1,6 @@
 """Targets that a machine under test rarely offers: holders of every kind, drives that fail or vanish."""
 
-import csv
 import errno
-import io
 import json
 import unittest
 
@@ -112,9 +110,6 @@ class TargetsTest(unittest.TestCase):
     def figures(self, result, name):
         return json.loads(result.text(name + ".out"))
 
-    def records(self, result, name):
-        return list(csv.DictReader(io.StringIO(result.text(name + ".out"))))
-
     def check_partial(self, result, name, reason):
         """Ended early, says why, and what was done until then is there to be analyzed."""
         figures = self.figures(result, name)
@@ -202,7 +197,7 @@ class TargetsTest(unittest.TestCase):
             self.assertEqual(result.rc("error"), 3)
             # By the table of the device: what reaches beyond the good part fails with EIO, nothing else.
             end = (1 << 30) // 8 // 512
-            transfers = [row for row in self.records(result, "error_dump") if row["op"] in ("read", "write")]
+            transfers = [row for row in result.rows("error_dump.out") if row["op"] in ("read", "write")]
             beyond = [row for row in transfers if int(row["lba"]) + int(row["bytes"]) // 512 > end]
             self.assertGreater(len(beyond), 100)
             self.assertGreater(len(transfers), len(beyond) + 100)
@@ -218,11 +213,11 @@ class TargetsTest(unittest.TestCase):
         with self.subTest("a disk that fails now and then"):
             figures = self.figures(result, "flakey")
             self.assertEqual(result.rc("flakey"), 3)
-            failed = [row for row in self.records(result, "flakey_dump") if row["error"] not in ("", "0")]
+            failed = [row for row in result.rows("flakey_dump.out") if row["error"] not in ("", "0")]
             self.assertEqual(figures["errors_by_errno"], {str(errno.EIO): len(failed)})
             self.assertIn("write", {row["op"] for row in failed})
             self.assertNotIn("read", {row["op"] for row in failed})
-            self.assertIn("read", {row["op"] for row in self.records(result, "flakey_dump")})
+            self.assertIn("read", {row["op"] for row in result.rows("flakey_dump.out")})
             self.assertEqual(figures["issued"], figures["completed"])
 
         with self.subTest("a file is cut short"):
@@ -250,7 +245,7 @@ class TargetsTest(unittest.TestCase):
             self.assertGreater(figures["errors"], 0)
             # Not one of the sectors that hold a write can be read any more.
             written = set()
-            for row in self.records(result, "verified_dump"):
+            for row in result.rows("verified_dump.out"):
                 sectors = range(int(row["lba"] or 0), int(row["lba"] or 0) + int(row["bytes"] or 0) // 512)
                 if row["op"] == "write" and row["error"] in ("", "0"):
                     written.update(sectors)

@@ -18,27 +18,27 @@ def run(*words, timeout_s=240, **options):
                           stdin=subprocess.DEVNULL, timeout=timeout_s, check=False, **options)
 
 
-def ok(*words, **options):
-    """Runs it, and fails the test with all it said unless the exit status is 0."""
+def ok(*words, accept=(0,), **options):
+    """Runs it, and fails the test with all it said unless the exit status is one of `accept`."""
     result = run(*words, **options)
-    if result.returncode != 0:
+    if result.returncode not in accept:
         raise AssertionError("blktape %s\nended with %d\n--- stdout\n%s\n--- stderr\n%s" % (
             " ".join(map(str, words)), result.returncode, result.stdout[-4000:], result.stderr[-4000:]))
     return result
 
 
-def as_json(*words, accept=(0,), **options):
-    result = run(*words, "--json", **options)
-    if result.returncode not in accept:
-        raise AssertionError("blktape %s --json\nended with %d\n%s" % (
-            " ".join(map(str, words)), result.returncode, result.stderr[-4000:]))
-    return json.loads(result.stdout)
+def as_json(*words, **options):
+    return json.loads(ok(*words, "--json", **options).stdout)
 
 
-def dump(trace):
-    """The records of a trace as a list of dictionaries of text."""
-    rows = list(csv.DictReader(io.StringIO(ok("dump", trace, "--csv").stdout)))
-    return rows
+def rows(text):
+    """The records in what `blktape dump --csv` said, each a dictionary of text."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def dump(trace, **options):
+    """The records of a trace."""
+    return rows(ok("dump", trace, "--csv", **options).stdout)
 
 
 def size(path):

@@ -5,8 +5,6 @@ BLKTAPE_KILLS=200 makes it two hundred kills instead of ten:
   bazel test --test_env=BLKTAPE_KILLS=200 --test_timeout=3000 --test_output=all //tests/live:kill_test
 """
 
-import csv
-import io
 import os
 import random
 import signal
@@ -59,8 +57,7 @@ class KillTest(unittest.TestCase):
         self.assertFalse(os.path.exists(recorder.partial))
         info = blktape.as_json("info", recorder.trace, accept=(0, 3))
         self.assertTrue(info["finished"] and info["recovered"], info)
-        dump = blktape.run("dump", recorder.trace, "--csv")
-        rows = [row for row in csv.DictReader(io.StringIO(dump.stdout)) if int(row["pid"]) == os.getpid()]
+        rows = [row for row in blktape.dump(recorder.trace, accept=(0, 3)) if int(row["pid"]) == os.getpid()]
         kept = len(rows)
         self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], todo[:kept])
         unseen = 0
