@@ -36,9 +36,9 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def dump(trace, **options):
+def dump(trace, *words, **options):
     """The records of a trace."""
-    return rows(ok("dump", trace, "--csv", **options).stdout)
+    return rows(ok("dump", trace, "--csv", *words, **options).stdout)
 
 
 def size(path):
