@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "capture/blktrace_source.h"
+#include "capture/bpf/bpf_probe.h"
 #include "capture/bpf/bpf_source.h"
 #include "capture/tracefs_source.h"
 

@@ -21,7 +21,7 @@ const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
 const volatile __u32 wake_every = 1024;
 const volatile bool want_names = 1;
 
-// io_record.h; static_asserts in bpf_source.cc hold the two together.
+// io_record.h; static_asserts in finished_record.cc hold the two together.
 enum {
   kRead,
   kWrite,

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -26,12 +24,5 @@ struct BpfSourceOptions {
 // without the rights.
 std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
                                           const BpfSourceOptions& options = {});
-
-// Why what BPF programs see on this kernel cannot be relied on to be all, or nothing if it can. A
-// kernel that lets root load programs on tracepoints but refuses (EPERM) ones at the entry of
-// functions has been changed to guard tasks of its own against BPF: met in a micro VM, where no
-// program of any kind ran while an agent of the VM was current. A completion whose interrupt fell
-// there was missing, one in some ten thousand.
-std::optional<std::string> WhyBpfMayMissEvents();
 
 }  // namespace blktape
