@@ -191,10 +191,17 @@ static __always_inline __u16 FlagsOf(__u32 opf) {
   return flags;
 }
 
+// Under a scheduler a request keeps that one's tag from its beginning to its end, while the drive's
+// tag is given back before a requeue is told. Without one the drive's is its only tag, and kept.
+static __always_inline int TagOf(struct request *rq) {
+  int tag = rq->internal_tag;
+  return tag >= 0 ? tag : rq->tag;
+}
+
 static __always_inline struct blktape_slot *SlotOf(struct request *rq, int device, bool flush,
                                                    struct blktape_counters *counter) {
   __u32 queue = rq->mq_hctx->queue_num;
-  __u32 tag = (__u32)rq->tag;
+  __u32 tag = (__u32)TagOf(rq);
   __u32 tags = devices[device & (BLKTAPE_MAX_DEVICES - 1)].tags;
   __u32 queues = devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues;
   if (queue >= queues || (!flush && tag >= tags)) {
@@ -352,7 +359,7 @@ int BPF_PROG(on_complete, struct request *rq, int status, unsigned int nr_bytes)
     // The end of a flush sequence completes the original once more: an fsync that was never issued,
     // or a flagged write whose data is done already. A write whose slot still waits is told by the
     // address below.
-    struct blktape_slot *waiting = rq->tag >= 0 ? SlotOf(rq, device, flush, counter) : 0;
+    struct blktape_slot *waiting = TagOf(rq) >= 0 ? SlotOf(rq, device, flush, counter) : 0;
     if (!waiting || waiting->rq != (__u64)rq) return 0;
   }
   struct blktape_slot *slot = SlotOf(rq, device, flush, counter);

@@ -14,6 +14,12 @@ namespace {
 // The queue's depth can be raised while we record.
 constexpr uint32_t kLeastTags = 256;
 
+// 0 if it is not there.
+uint32_t Number(const std::string& path) {
+  const Result<std::string> text = ReadFile(path);
+  return text.ok() ? static_cast<uint32_t>(std::strtoul(text->c_str(), nullptr, 10)) : 0;
+}
+
 }  // namespace
 
 QueueShape ReadQueueShape(const std::string& folder) {
@@ -23,14 +29,13 @@ QueueShape ReadQueueShape(const std::string& folder) {
     const uint32_t number =
         static_cast<uint32_t>(std::strtoul(entry.path().filename().c_str(), nullptr, 10));
     shape.queues = std::max(shape.queues, number + 1);
-    uint32_t tags = 0;
-    for (const char* name : {"/nr_tags", "/nr_reserved_tags"}) {
-      const Result<std::string> text = ReadFile(entry.path().string() + name);
-      if (text.ok()) tags += static_cast<uint32_t>(std::strtoul(text->c_str(), nullptr, 10));
-    }
-    shape.tags = std::max(shape.tags, tags);
+    const std::string queue = entry.path().string();
+    shape.tags =
+        std::max(shape.tags, Number(queue + "/nr_tags") + Number(queue + "/nr_reserved_tags"));
   }
-  if (shape.queues > 0) shape.tags = std::max(shape.tags, kLeastTags);
+  if (shape.queues > 0) {
+    shape.tags = std::max({shape.tags, Number(folder + "/queue/nr_requests"), kLeastTags});
+  }
   return shape;
 }
 

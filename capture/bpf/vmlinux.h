@@ -97,6 +97,7 @@ struct request {
   struct blk_mq_hw_ctx *mq_hctx;
   __u32 cmd_flags;
   int tag;
+  int internal_tag;
   unsigned int __data_len;
   __u64 __sector;
   struct bio *bio;

@@ -42,6 +42,12 @@ TEST_F(QueueShapeTest, QueuesAreCountedByTheirNumbers) {
   EXPECT_EQ(Shape().queues, 12u);
 }
 
+TEST_F(QueueShapeTest, ASchedulerMayHaveMoreTagsThanTheDrive) {
+  AddQueue("0", "32", "0");
+  sysfs_.Write(std::string(kDisk) + "/queue/nr_requests", "1024");
+  EXPECT_EQ(Shape().tags, 1024u);
+}
+
 TEST_F(QueueShapeTest, AShallowQueueMayBecomeDeeperWhileItIsRecorded) {
   AddQueue("0", "32", "0");
   EXPECT_EQ(Shape().tags, 256u);

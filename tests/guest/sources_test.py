@@ -169,6 +169,50 @@ END
         self.assertEqual(flushes[False], 17)
         self.assertEqual(flushes[True], 16 if abilities["fua"] == "0" else 0)
 
+    def test_what_the_driver_gave_back_and_took_again_is_one_record(self):
+        result = guest.Guest(
+            programs=["dd"], modules=["sd_mod", "mq-deadline", ("scsi_debug", None)], timeout_s=300).run(r"""
+                insmod /modules/scsi_debug.ko dev_size_mb=64 delay=1 max_queue=8
+                until [ -e /dev/sda ]; do sleep 0.1; done
+                count=/sys/kernel/tracing/instances/count
+                mkdir $count
+                echo 1 > $count/events/block/block_rq_requeue/enable
+                cat > /work <<'END'
+                set -eu
+                for i in 0 1 2 3; do
+                  dd if=/dev/urandom of=/dev/sda bs=4k count=100 seek=$((i * 2000)) oflag=direct 2> /dev/null &
+                done
+                wait
+END
+                # The host is busy (opts) for every seventh command.
+                echo 0x8000 > /sys/bus/pseudo/drivers/scsi_debug/opts
+                echo 7 > /sys/bus/pseudo/drivers/scsi_debug/every_nth
+                for scheduler in mq-deadline none; do
+                  echo $scheduler > /sys/block/sda/queue/scheduler
+                  echo > $count/trace
+                  attempt record-$scheduler blktape record --device sda --settle 0s --source tracefs -o /tmp/tracefs.tape -- \
+                    blktape record --device sda --settle 0s --source bpf -o /tmp/bpf.tape -- sh /work
+                  grep -c block_rq_requeue $count/trace > /out/requeues-$scheduler
+                  for source in tracefs bpf; do
+                    attempt $source-$scheduler blktape dump --csv /tmp/$source.tape
+                    rm /tmp/$source.tape
+                  done
+                done
+            """).check()
+        for scheduler in ("mq-deadline", "none"):
+            self.assertGreater(int(result.text("requeues-" + scheduler)), 20, scheduler)
+            self.assertEqual(result.rc("record-" + scheduler), 0, result.text("record-%s.err" % scheduler))
+            for source in ("tracefs", "bpf"):
+                with self.subTest(scheduler=scheduler, source=source):
+                    name = "%s-%s" % (source, scheduler)
+                    # Nothing is missing, nothing is counted as lost.
+                    self.assertEqual(result.rc(name), 0, result.text(name + ".err"))
+                    written = [row for row in result.rows(name + ".out")
+                               if row["op"] == "write" and row["process"] == "dd"]
+                    self.assertEqual(sorted(int(row["lba"]) for row in written),
+                                     sorted(8 * (2000 * i + block) for i in range(4) for block in range(100)))
+                    self.assertEqual([row for row in written if row["complete_ns"] == ""], [])
+
     def test_what_lies_on_the_device_mapper_is_recorded_on_the_disk_and_a_pulled_disk_ends_its_part(self):
         result = guest.Guest(
             programs=["dd", "dmsetup", "mkfs.ext4", "mount", "umount"],
