@@ -7,9 +7,11 @@ namespace {
 
 // /proc/sys/vm: dirty_expire_centisecs 3000 and dirty_writeback_centisecs 500, and some.
 constexpr int64_t kWritebackNs = 40 * kNanosPerSecond;
-// The I/Os of one commit follow each other; two commits are a second apart, since we sync at most
-// that often.
+// The I/Os of one commit follow each other.
 constexpr int64_t kCommitGapNs = kNanosPerSecond / 4;
+// On a slow disk, or if somebody calls fsync all the time, so do commits: what lasts longer is more
+// than one, and judged again.
+constexpr int64_t kCommitLongestNs = kNanosPerSecond;
 
 bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -35,6 +37,12 @@ OwnIoJudge::Kind OwnIoJudge::KindOf(const IoRecord& record, std::string_view com
   }
   return (record.flags & (kFlagSync | kFlagFua | kFlagPreflush)) != 0 ? Kind::kCommit
                                                                       : Kind::kCheckpoint;
+}
+
+bool OwnIoJudge::GoesOn(const Commit& commit, int64_t ns) const {
+  if (ns - commit.last_ns > kCommitGapNs || ns - commit.begin_ns > kCommitLongestNs) return false;
+  // What somebody else wrote since is committed by what follows.
+  return !commit.own || !last_other_ns_ || *last_other_ns_ <= commit.last_ns;
 }
 
 bool OwnIoJudge::CommitIsOwn(int64_t ns) {
@@ -64,9 +72,7 @@ bool OwnIoJudge::IsOwn(const IoRecord& record, std::string_view comm) {
   const int64_t ns = *record.arrival_ns();
   switch (KindOf(record, comm)) {
     case Kind::kCommit:
-      if (!commit_ || ns - commit_->last_ns > kCommitGapNs) {
-        commit_ = Commit{ns, ns, CommitIsOwn(ns)};
-      }
+      if (!commit_ || !GoesOn(*commit_, ns)) commit_ = Commit{ns, ns, CommitIsOwn(ns)};
       commit_->last_ns = ns;
       return commit_->own;
     case Kind::kCheckpoint: {

@@ -44,15 +44,17 @@ class OwnIoJudge {
 
  private:
   enum class Kind { kCommit, kCheckpoint, kRelayedData, kOther };
-  static Kind KindOf(const IoRecord& record, std::string_view comm);
-  bool CommitIsOwn(int64_t ns);
-  bool RelayedDataIsOwn(int64_t ns, uint64_t bytes);
-
   struct Commit {
     int64_t begin_ns = 0;
     int64_t last_ns = 0;
     bool own = false;
   };
+
+  static Kind KindOf(const IoRecord& record, std::string_view comm);
+  // Whether an I/O at `ns` is still of `commit`.
+  bool GoesOn(const Commit& commit, int64_t ns) const;
+  bool CommitIsOwn(int64_t ns);
+  bool RelayedDataIsOwn(int64_t ns, uint64_t bytes);
 
   std::function<bool(uint32_t)> holds_trace_;
   std::function<std::optional<SyncInterval>(int64_t)> last_sync_;

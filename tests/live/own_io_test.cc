@@ -91,6 +91,28 @@ TEST_F(OwnIoJudgeTest, TheWholeOfACommitIsJudgedAsItsBeginning) {
   EXPECT_FALSE(Commit(14 * kSecond + 3 * kMilli));
 }
 
+TEST_F(OwnIoJudgeTest, WhoWritesAndSyncsWithoutPauseBehindAnOwnCommitIsNotTakenForIt) {
+  Sync(10 * kSecond, 10 * kSecond + 2 * kMilli);
+  EXPECT_TRUE(Commit(10 * kSecond + kMilli));
+  for (int64_t ns = 10 * kSecond + 10 * kMilli; ns < 12 * kSecond; ns += 10 * kMilli) {
+    EXPECT_FALSE(Judge(ns, "mysqld", Op::kWrite, kFlagSync));
+    EXPECT_FALSE(Commit(ns + kMilli)) << ns;
+  }
+}
+
+TEST_F(OwnIoJudgeTest, OwnCommitsAreKnownAlsoIfSomebodyElsesWentBeforeWithoutPause) {
+  // On a slow disk one commit follows the other; otherwise each own one would make the next.
+  EXPECT_FALSE(BackgroundData(9 * kSecond));
+  EXPECT_FALSE(Commit(10 * kSecond));
+  for (int64_t ns = 10 * kSecond + 200 * kMilli; ns < 20 * kSecond; ns += 200 * kMilli) {
+    Sync(ns - 10 * kMilli, ns + 140 * kMilli);
+    const bool own = Commit(ns);
+    if (ns > 11 * kSecond) {
+      EXPECT_TRUE(own) << ns;
+    }
+  }
+}
+
 TEST_F(OwnIoJudgeTest, WhatWasWrittenBeforeALaterCommitDoesNotExplainIt) {
   Sync(10 * kSecond, 10 * kSecond + kMilli);
   EXPECT_TRUE(Commit(14 * kSecond));
