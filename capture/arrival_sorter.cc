@@ -18,7 +18,7 @@ void ArrivalSorter::Add(const FinishedIo& io) {
     free_.pop_back();
     slots_[slot] = io;
   }
-  order_.push({arrival_ns, slot});
+  order_.push({arrival_ns, io.record.issue_ns.value_or(arrival_ns), slot});
   while (order_.size() > hold_records_) LeaveOldest();
 }
 

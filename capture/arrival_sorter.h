@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,14 @@ namespace blktape {
 
 // Brings finished records that come in order of completion into order of arrival, as far as they
 // come soon enough: one that arrived before what has left already leaves at once and is counted
-// late. Nothing tells here who else is in flight, as ArrivalQueue knows; the caller's bound in time
-// decides.
+// late. Those that arrived at one moment (a plugged batch bears one stamp) leave in order of issue.
+// Nothing tells here who else is in flight, as ArrivalQueue knows; the caller's bound in time
+// decides. One thread.
 class ArrivalSorter {
  public:
   using Leave = std::function<void(const FinishedIo&)>;
 
+  // At most `hold_records` wait, beyond that the oldest leaves.
   ArrivalSorter(uint32_t hold_records, Leave leave)
       : hold_records_(hold_records), leave_(std::move(leave)) {}
 
@@ -33,8 +36,11 @@ class ArrivalSorter {
   // What the heap moves about is small; the records stay where they are.
   struct Place {
     int64_t arrival_ns;
+    int64_t issue_ns;
     uint32_t slot;
-    bool operator>(const Place& other) const { return arrival_ns > other.arrival_ns; }
+    bool operator>(const Place& other) const {
+      return std::tie(arrival_ns, issue_ns) > std::tie(other.arrival_ns, other.issue_ns);
+    }
   };
 
   void LeaveOldest();

@@ -1,0 +1,95 @@
+#include "capture/arrival_sorter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "capture/arrival_queue.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ArrivalSorterTest : public ::testing::Test {
+ protected:
+  // A record is known by its address.
+  void Add(uint64_t lba, std::optional<int64_t> queue_ns, int64_t issue_ns) {
+    FinishedIo io;
+    io.record.lba = Lba(lba);
+    io.record.queue_ns = queue_ns;
+    io.record.issue_ns = issue_ns;
+    sorter_.Add(io);
+  }
+  std::vector<uint64_t> Left() {
+    std::vector<uint64_t> left;
+    left.swap(left_);
+    return left;
+  }
+
+  std::vector<uint64_t> left_;
+  ArrivalSorter sorter_{/*hold_records=*/4,
+                        [this](const FinishedIo& io) { left_.push_back(io.record.lba->sectors); }};
+};
+
+TEST_F(ArrivalSorterTest, WhatCompletedFirstLeavesInOrderOfArrival) {
+  Add(3, 30, 31);
+  Add(1, 10, 35);
+  Add(2, 20, 21);
+  EXPECT_THAT(Left(), IsEmpty());
+  sorter_.Release(30);
+  EXPECT_THAT(Left(), ElementsAre(1, 2)) << "all that arrived before 30";
+  sorter_.Release(31);
+  EXPECT_THAT(Left(), ElementsAre(3));
+  EXPECT_EQ(sorter_.late(), 0u);
+}
+
+TEST_F(ArrivalSorterTest, WhatWasNeverQueuedArrivesWithItsIssue) {
+  Add(2, std::nullopt, 20);
+  Add(3, 21, 25);
+  Add(1, 19, 30);
+  sorter_.Release(100);
+  EXPECT_THAT(Left(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(ArrivalSorterTest, ABatchOfOneStampLeavesInOrderOfIssue) {
+  Add(4, 10, 14);
+  Add(1, 10, 11);
+  Add(3, 10, 13);
+  Add(2, 10, 12);
+  sorter_.Release(100);
+  EXPECT_THAT(Left(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(ArrivalSorterTest, WhoComesAfterYoungerOnesLeftLeavesAtOnceAndIsLate) {
+  Add(2, 20, 21);
+  sorter_.Release(30);
+  EXPECT_THAT(Left(), ElementsAre(2));
+  Add(1, 10, 11);
+  EXPECT_THAT(Left(), ElementsAre(1));
+  EXPECT_EQ(sorter_.late(), 1u);
+  Add(3, 20, 22);
+  EXPECT_THAT(Left(), IsEmpty()) << "of the same moment as what left: not late";
+  EXPECT_EQ(sorter_.late(), 1u);
+}
+
+TEST_F(ArrivalSorterTest, BeyondItsBoundTheOldestLeaves) {
+  for (const uint64_t lba : {5, 4, 3, 2}) {
+    Add(lba, static_cast<int64_t>(10 * lba), static_cast<int64_t>(10 * lba));
+  }
+  EXPECT_THAT(Left(), IsEmpty());
+  Add(6, 60, 60);
+  EXPECT_THAT(Left(), ElementsAre(2));
+  // A place that became free holds the record that came then.
+  Add(7, 70, 70);
+  sorter_.Release(100);
+  EXPECT_THAT(Left(), ElementsAre(3, 4, 5, 6, 7));
+}
+
+}  // namespace
+}  // namespace blktape
