@@ -308,25 +308,31 @@ Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
 }
 
 Status BlktraceSource::Stop(CaptureSink* sink) {
+  std::vector<int> errors;  // by disk
   for (Disk& disk : disks_) {
-    const bool here = std::any_of(disk.relays.begin(), disk.relays.end(),
-                                  [](const Relay& relay) { return bool(relay.file); });
-    if (here && ioctl(disk.file.get(), kBlktraceStop) != 0) {
-      return ErrnoStatus(errno, "BLKTRACESTOP on " + disk.device.description.name());
-    }
+    errors.push_back(ioctl(disk.file.get(), kBlktraceStop) == 0 ? 0 : errno);
   }
-  RETURN_IF_ERROR(ReadAll(std::numeric_limits<uint64_t>::max(), sink));
+  Status status = ReadAll(std::numeric_limits<uint64_t>::max(), sink);
   kernel_lost_ = 0;
-  for (Disk& disk : disks_) {
-    kernel_lost_ += ReadDropped(disk);
+  for (size_t i = 0; i < disks_.size(); ++i) {
+    Disk& disk = disks_[i];
+    // A pulled disk has taken its counter along.
+    kernel_lost_ += std::max(ReadDropped(disk), disk.loss.reported());
     Translator translator(this, &disk, sink);
+    bool here = false;
     for (Relay& relay : disk.relays) {
-      if (relay.file) relay.decoder->Finish(&translator);
+      if (!relay.file) continue;
+      here = true;
+      relay.decoder->Finish(&translator);
+    }
+    // One that was pulled, be it a moment ago, has nothing to stop.
+    if (here && errors[i] != 0 && status.ok()) {
+      status = ErrnoStatus(errors[i], "BLKTRACESTOP on " + disk.device.description.name());
     }
   }
   for (Disk& disk : disks_) TearDown(&disk);
   disks_.clear();
-  return OkStatus();
+  return status;
 }
 
 Result<uint64_t> BlktraceSource::KernelLost() {
