@@ -22,10 +22,13 @@ BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus) {
 }
 
 BufferPlan PlanBuffersHere() {
+  return PlanBuffersHere(static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
+}
+
+BufferPlan PlanBuffersHere(uint32_t rings) {
   const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
   const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  return PlanBuffers(pages * page_bytes, cpus);
+  return PlanBuffers(pages * page_bytes, rings);
 }
 
 }  // namespace blktape

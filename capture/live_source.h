@@ -36,7 +36,8 @@ struct BufferPlan {
 // 16 MiB in all, at least 512 KiB a CPU, at most 1/64 of memory; may grow to 16 times that or 1/32
 // of memory.
 BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus);
-// For the machine we are on.
+// For the machine we are on: by the CPUs that are on, or for so many rings.
 BufferPlan PlanBuffersHere();
+BufferPlan PlanBuffersHere(uint32_t rings);
 
 }  // namespace blktape

@@ -127,6 +127,7 @@ Status BpfSource::Load() {
   bpf_map__set_max_entries(skeleton_->maps.rings, cpus_);
   bpf_map__set_max_entries(skeleton_->maps.counters, cpus_);
   bpf_map__set_max_entries(skeleton_->maps.sizes, cpus_);
+  if (!any_bio_based_) bpf_map__set_max_entries(skeleton_->maps.bios, 1);
   bpf_program__set_autoload(skeleton_->progs.on_bio_complete, any_bio_based_);
   bpf_program__set_autoload(skeleton_->progs.on_rename, options_.process_names);
   const int error = block_bpf::load(skeleton_);
@@ -149,9 +150,10 @@ Status BpfSource::OpenMaps() {
   rings_ = std::make_unique<RingSet>(
       bpf_map__fd(skeleton_->maps.rings), cpus_,
       [this](uint32_t cpu, const void* data, size_t bytes) { Take(cpu, data, bytes); });
+  // Also a CPU that is off has a ring: many machines have more places for CPUs than CPUs.
   RETURN_IF_ERROR(rings_->Make(options_.ring_bytes_per_cpu != 0
                                    ? options_.ring_bytes_per_cpu
-                                   : PlanBuffersHere().bytes_per_cpu / 2));
+                                   : PlanBuffersHere(cpus_).bytes_per_cpu / 2));
   ring_bytes_ = rings_->bytes_per_cpu();
   RETURN_IF_ERROR(counters_.Map(bpf_map__fd(skeleton_->maps.counters), cpus_));
   RETURN_IF_ERROR(sizes_.Open(bpf_map__fd(skeleton_->maps.sizes),

@@ -11,8 +11,9 @@
 namespace blktape {
 
 struct BpfSourceOptions {
-  // Rounded up to a power of two of at least a page. 0: half of PlanBuffersHere(), since a finished
-  // request is one record where other sources have three events.
+  // Rounded up to a power of two of at least a page. 0: half of what PlanBuffersHere() has for as
+  // many rings as there may be CPUs, since a finished request is one record where other sources
+  // have three events.
   uint64_t ring_bytes_per_cpu = 0;
   bool process_names = true;
 };

@@ -26,8 +26,9 @@ Status RingSet::Make(uint64_t bytes) {
     return Status(StatusCode::kInvalidArgument, "bpf: a ring is at most 1 GiB");
   }
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  bytes_ = std::bit_ceil(std::max(bytes, page));
-  for (const Source& source : sources_) RETURN_IF_ERROR(MakeOne(source.cpu, bytes_));
+  const uint64_t rounded = std::bit_ceil(std::max(bytes, page));
+  for (const Source& source : sources_) RETURN_IF_ERROR(MakeOne(source.cpu, rounded));
+  bytes_ = rounded;
   return OkStatus();
 }
 
