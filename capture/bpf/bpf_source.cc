@@ -37,6 +37,9 @@ namespace {
 constexpr int64_t kLongestIoNs = 30 * kNanosPerSecond;
 // What is waiting is fetched at least this often, however quiet.
 constexpr int kLongestNapMs = 50;
+// A completion takes its stamp first and is in the ring a moment later; a virtual CPU that loses
+// its core in between can take milliseconds.
+constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
 // Counts of sizes are read this often: there are thousands of them.
 constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
 constexpr size_t kKnownNames = 65536;
@@ -239,7 +242,7 @@ void BpfSource::Drain(CaptureSink* sink) {
     sizes_told_ns_ = now_ns;
     sizes_.Report(sink);
   }
-  sink->OnWatermark(now_ns);
+  sink->OnWatermark(now_ns - kCommitMarginNs);
   last_drain_ns_ = now_ns;
 }
 
