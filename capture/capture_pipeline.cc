@@ -10,6 +10,7 @@
 #include "capture/arrival_sorter.h"
 #include "capture/event_merger.h"
 #include "capture/io_assembler.h"
+#include "capture/process_names.h"
 
 namespace blktape {
 namespace {
@@ -85,8 +86,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
       return;
     }
     BlockEvent named = event;
-    const auto name = process_names_.find(event.pid);
-    if (name != process_names_.end()) named.comm = name->second;
+    named.comm = process_names_.Find(event.pid);
     merger_.Add(stream, named);
   }
 
@@ -122,12 +122,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   }
   void FlaggedWrites(uint64_t count) { writer_->CountFlaggedWrites(count); }
 
-  void ProcessName(uint32_t pid, const ProcessComm& comm) {
-    // As many as a kernel may have at once by default; names of the dead make room.
-    constexpr size_t kNamesMax = 32'768;
-    if (process_names_.size() >= kNamesMax) process_names_.clear();
-    process_names_[pid] = comm;
-  }
+  void ProcessName(uint32_t pid, const ProcessComm& comm) { process_names_.Learn(pid, comm); }
 
   void Anchor(const proto::ClockAnchor& anchor) { Keep(writer_->WriteAnchor(anchor)); }
 
@@ -285,7 +280,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   std::vector<uint32_t> devices_;  // dev_t by place in the header
   EventMerger merger_;
   IoAssembler assembler_;
-  std::unordered_map<uint32_t, ProcessComm> process_names_;  // by pid
+  ProcessNames process_names_;
   ArrivalSorter finished_;  // records of sources that pair themselves
   bool sorts_finished_ = false;
   int64_t flushed_ns_ = 0;

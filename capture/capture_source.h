@@ -29,7 +29,7 @@ class CaptureSink {
   // Bios as queued, counted in the kernel (bpf).
   virtual void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) = 0;
   virtual void OnFlaggedWrites(uint64_t count) = 0;
-  // From here on `pid` is called `comm`.
+  // From here on `pid` is called `comm` in events that do not tell.
   virtual void OnProcessName(uint32_t pid, const ProcessComm& comm) = 0;
   virtual void OnAnchor(const proto::ClockAnchor& anchor) = 0;
   // `loss.device`, where set, is a kernel dev_t.

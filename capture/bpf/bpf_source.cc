@@ -9,18 +9,19 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "capture/block_event.h"
 #include "capture/bpf/finished_record.h"
 #include "capture/bpf/libbpf_log.h"
 #include "capture/bpf/mapped_array.h"
 #include "capture/bpf/queue_shape.h"
 #include "capture/bpf/queued_sizes.h"
 #include "capture/bpf/ring_set.h"
+#include "capture/process_names.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 
@@ -42,7 +43,6 @@ constexpr int kLongestNapMs = 50;
 constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
 // Counts of sizes are read this often: there are thousands of them.
 constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
-constexpr size_t kKnownNames = 65536;
 
 class BpfSource : public LiveSource {
  public:
@@ -75,7 +75,7 @@ class BpfSource : public LiveSource {
   void Release();
   void Take(uint32_t cpu, const void* data, size_t bytes);
   void Drain(CaptureSink* sink);
-  void Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink) const;
+  void Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink);
   void ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink);
   void ReportInFlight(CaptureSink* sink);
 
@@ -98,7 +98,7 @@ class BpfSource : public LiveSource {
   // One round's harvest: names first, so that no record precedes the name of its process.
   std::vector<Finished> finished_;
   std::vector<blktape_name> names_;
-  std::unordered_map<uint32_t, ProcessComm> known_names_;
+  ProcessNames known_names_;
 };
 
 Status BpfSource::Load() {
@@ -217,20 +217,17 @@ void BpfSource::Take(uint32_t cpu, const void* data, size_t bytes) {
   }
 }
 
-void BpfSource::Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink) const {
-  const auto known = known_names_.find(*record.pid);
-  sink->OnFinished(stream, record, known == known_names_.end() ? ProcessComm{} : known->second);
+void BpfSource::Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink) {
+  sink->OnFinished(stream, record, known_names_.Find(*record.pid));
 }
 
 void BpfSource::Drain(CaptureSink* sink) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   rings_->Drain();
-  if (known_names_.size() > kKnownNames) known_names_.clear();
   for (const blktape_name& name : names_) {
     ProcessComm comm{};
     std::memcpy(comm.data(), name.comm, comm.size() - 1);
-    known_names_[name.pid] = comm;
-    sink->OnProcessName(name.pid, comm);
+    known_names_.Learn(name.pid, comm);
   }
   names_.clear();
   for (const Finished& finished : finished_) {
