@@ -99,16 +99,12 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
 
   void Finished(const IoRecord& record, const ProcessComm& comm) {
     ++counts_.events;
-    ++counts_.issued;
-    ++counts_.completed;
-    FinishedIo io{record, comm};
     const std::optional<uint32_t> device = DeviceIndex(record.device);
     if (!device) return;
+    counts_.issued += record.issue_ns.has_value();
+    counts_.completed += record.complete_ns.has_value();
+    FinishedIo io{record, comm};
     io.record.device = *device;
-    if (record.op == Op::kFlush) {  // as NormalizeFlush has it of events
-      io.record.flags &= ~kFlagPreflush;
-      io.record.lba.reset();
-    }
     if (record.pid && IsOwn(*record.pid)) {
       CountOwn(io);
       return;

@@ -24,7 +24,8 @@ class CaptureSink {
   // Every event with time_ns < `ns` of every stream has been delivered.
   virtual void OnWatermark(int64_t ns) = 0;
   // A request that the source itself has paired (bpf). `record.device` is a kernel dev_t here and
-  // `record.process` absent; `comm` names the process. Per stream in order of completion.
+  // `record.process` absent; `comm` names the process; a flush has neither address nor PREFLUSH.
+  // Per stream in order of completion.
   virtual void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) = 0;
   // Bios as queued, counted in the kernel (bpf).
   virtual void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) = 0;

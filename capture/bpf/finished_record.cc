@@ -58,12 +58,10 @@ IoRecord RecordOf(const blktape_finished& event) {
     // The flush that software asks for is a bio with PREFLUSH and SYNC; of it the record keeps
     // SYNC.
     record.flags &= ~kFlagPreflush;
-    if (event.asked > 0) record.flags |= kFlagSync;
   }
   record.bytes = event.bytes;
   // One cached stamp serves a whole plugged batch and can be a little older or, on a busy queue,
-  // absent.
-  // Nobody queued a derived flush: its stamp is of its own issue.
+  // absent. Nobody queued a derived flush: its stamp is of its own issue.
   if (event.start_ns != 0 && (event.flags & kFlagDerived) == 0) {
     record.queue_ns = static_cast<int64_t>(event.start_ns);
   }
