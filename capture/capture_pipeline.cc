@@ -179,9 +179,9 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     counts_before_writer_ = counts_;
   }
 
-  void AddOwnPid(uint32_t pid) {
-    options_.own_pids.push_back(pid);
-    assembler_.AddOwnPid(pid);
+  void SetOwnPids(const std::vector<uint32_t>& pids) {
+    options_.own_pids = pids;
+    assembler_.SetOwnPids(pids);
   }
 
   void FillSummary(proto::Summary* summary) const {
@@ -308,7 +308,7 @@ void CapturePipeline::OnProcessName(uint32_t pid, const ProcessComm& comm) {
 void CapturePipeline::OnAnchor(const proto::ClockAnchor& anchor) { impl_->Anchor(anchor); }
 void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }
 void CapturePipeline::SetWriter(TraceWriter* writer) { impl_->SetWriter(writer); }
-void CapturePipeline::AddOwnPid(uint32_t pid) { impl_->AddOwnPid(pid); }
+void CapturePipeline::SetOwnPids(const std::vector<uint32_t>& pids) { impl_->SetOwnPids(pids); }
 Status CapturePipeline::FlushIfDue() { return impl_->FlushIfDue(); }
 Status CapturePipeline::Finish() { return impl_->Finish(); }
 const Status& CapturePipeline::status() const { return impl_->status(); }

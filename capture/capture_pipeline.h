@@ -80,8 +80,8 @@ class CapturePipeline : public CaptureSink {
   // failure of the writer before is forgotten.
   void SetWriter(TraceWriter* writer);
 
-  // One more of own_pids.
-  void AddOwnPid(uint32_t pid);
+  // From here on these are the own_pids.
+  void SetOwnPids(const std::vector<uint32_t>& pids);
 
   // Ends the frame if flush_interval_ns has passed. OnWatermark does the same; call this where no
   // watermark comes for long.

@@ -196,8 +196,11 @@ Status CaptureSession::Rotate(const std::string& next_path) {
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
   pipeline_->SetWriter(file_.get());
-  pipeline_->AddOwnPid(file_->file().thread_id());
   const std::unique_ptr<RecordingFile> old = std::move(old_file_);
+  // The old one's thread has I/O in flight still; those before it have ended, and their ids may be
+  // somebody else's by now.
+  pipeline_->SetOwnPids(
+      {static_cast<uint32_t>(getpid()), file_->file().thread_id(), old->file().thread_id()});
   return Close(old.get(), &summary);
 }
 

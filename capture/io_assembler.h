@@ -68,8 +68,8 @@ class IoAssembler {
 
   // Device `device` has no requests.
   void SetBioBased(uint32_t device);
-  // One more of own_pids.
-  void AddOwnPid(uint32_t pid) { options_.own_pids.push_back(pid); }
+  // In place of own_pids.
+  void SetOwnPids(std::vector<uint32_t> pids) { options_.own_pids = std::move(pids); }
 
   // `event` happened on device number `device` (its place in the header). Events come in order of
   // time; one that is late is paired all the same where its partner is still known.

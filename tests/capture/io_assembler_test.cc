@@ -461,6 +461,22 @@ TEST_F(IoAssemblerTest, OwnIoIsLeftOutAndWhatOthersMergedIntoItIsNot) {
   EXPECT_EQ(queued_, 1);
 }
 
+TEST_F(IoAssemblerTest, AnIdThatWasOwnOnceIsSomebodyElsesLater) {
+  IoAssemblerOptions options;
+  options.own_pids = {55};
+  Restart(options);
+  assembler_->SetOwnPids({56});
+  Queue(10, 0, kBlock, Op::kWrite, 0, 55);
+  Issue(11, 0);
+  Complete(12, 0);
+  Queue(20, 8, kBlock, Op::kWrite, 0, 56);
+  Issue(21, 8);
+  Complete(22, 8);
+  ASSERT_THAT(Assembled(), SizeIs(1));
+  EXPECT_THAT(records_[0].pid, Optional(55u));
+  EXPECT_THAT(own_, SizeIs(1));
+}
+
 TEST_F(IoAssemblerTest, StaleRequestOfBeforeALossDoesNotTakeALaterCompletion) {
   Queue(10, 800);
   Issue(15, 800);
