@@ -67,7 +67,8 @@ std::string FreePath(const std::string& path) {
   return free_path;
 }
 
-std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes) {
+std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
+                                         uint64_t growing_bytes) {
   static const std::regex kName(R"([^/]+_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(-\d+)?)\.tape)");
   struct Trace {
     fs::file_time_type time;
@@ -75,7 +76,7 @@ std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t kee
     uint64_t bytes = 0;
   };
   std::vector<Trace> traces;
-  uint64_t total_bytes = 0;
+  uint64_t total_bytes = growing_bytes;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;

@@ -13,7 +13,7 @@ namespace blktape {
 struct RotationOptions {
   std::optional<int64_t> every_ns;  // a multiple of a day ends at local midnight
   std::optional<uint64_t> at_bytes;
-  std::optional<uint64_t> keep_bytes;  // of all finished traces in the folder together
+  std::optional<uint64_t> keep_bytes;  // of all traces in the folder together
 
   bool rotates() const { return every_ns || at_bytes; }
 };
@@ -43,9 +43,10 @@ std::string RotatedPath(const std::string& folder, const std::vector<std::string
 // `path` if neither it nor its .partial exists, else NAME-2.tape, NAME-3.tape ...
 std::string FreePath(const std::string& path);
 
-// Removes the oldest finished traces of rotating recordings in `folder` until those that stay hold
-// at most `keep_bytes`. The newest always stays, and so does what is not named as RotatedPath names
-// it. Returns the paths removed.
-std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes);
+// Removes the oldest finished traces of rotating recordings in `folder` until those that stay,
+// together with the one being written (`growing_bytes`), hold at most `keep_bytes`. The newest
+// always stays, and so does what is not named as RotatedPath names it. Returns the paths removed.
+std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
+                                         uint64_t growing_bytes);
 
 }  // namespace blktape

@@ -23,6 +23,7 @@ constexpr int kTurnMs = 100;
 constexpr int64_t kFiguresIntervalNs = kNanosPerSecond;
 constexpr int64_t kServiceStatusIntervalNs = 60 * kNanosPerSecond;
 constexpr int64_t kRotateRetryNs = 10 * kNanosPerSecond;
+constexpr int64_t kMakeRoomIntervalNs = 60 * kNanosPerSecond;
 constexpr int64_t kQuietNs = kNanosPerSecond;
 constexpr uint64_t kDirtyLeftKiB = 64;
 
@@ -92,7 +93,7 @@ class RecordLoop {
     }
     if (options_.after_start) options_.after_start();
     begin_ns_ = Clock::Monotonic()->NowNs();
-    MakeRoom();
+    MakeRoom(begin_ns_);
     service_.Ready("recording into " + session_->file().path());
     UpdateStatus();
     while (true) {
@@ -100,6 +101,7 @@ class RecordLoop {
       const int64_t now_ns = Clock::Monotonic()->NowNs();
       Report(now_ns);
       Rotate(now_ns);
+      if (now_ns >= next_make_room_ns_) MakeRoom(now_ns);
       if (!more || IsOver(now_ns)) break;
     }
     service_.Stopping();
@@ -154,14 +156,15 @@ class RecordLoop {
     if (session_->file().path() != finished) {
       rotation_.Begin(wall_ns);
       service_.Say("recording into " + session_->file().path());
-      MakeRoom();
+      MakeRoom(now_ns);
     }
   }
 
-  void MakeRoom() {
+  void MakeRoom(int64_t now_ns) {
+    next_make_room_ns_ = now_ns + kMakeRoomIntervalNs;
     if (options_.folder.empty() || !options_.rotation.keep_bytes) return;
-    for (const std::string& path :
-         RemoveOldTraces(options_.folder, *options_.rotation.keep_bytes)) {
+    for (const std::string& path : RemoveOldTraces(options_.folder, *options_.rotation.keep_bytes,
+                                                   session_->file().bytes_written())) {
       display_.Say("removed " + path);
     }
   }
@@ -200,6 +203,7 @@ class RecordLoop {
   int64_t next_figures_ns_ = 0;
   int64_t next_service_ns_ = 0;
   int64_t next_rotate_ns_ = 0;
+  int64_t next_make_room_ns_ = 0;
 };
 
 }  // namespace

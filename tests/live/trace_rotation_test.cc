@@ -95,15 +95,24 @@ TEST_F(TraceRotationTest, TheOldestFinishedTracesMakeRoom) {
   Add("sda_2026-10-23T00-00-00.tape", 400, 30);
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
   Add("sda_2026-10-25T00-00-00.tape", 400, 10);
-  EXPECT_THAT(RemoveOldTraces(folder_, 1200), IsEmpty());
-  EXPECT_THAT(Names(RemoveOldTraces(folder_, 1199)), ElementsAre("sda_2026-10-23T00-00-00.tape"));
+  EXPECT_THAT(RemoveOldTraces(folder_, 1200, 0), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldTraces(folder_, 1199, 0)),
+              ElementsAre("sda_2026-10-23T00-00-00.tape"));
   EXPECT_TRUE(fs::exists(folder_ + "/sda_2026-10-24T00-00-00.tape"));
+}
+
+TEST_F(TraceRotationTest, TheTraceBeingWrittenTakesItsShareOfTheRoom) {
+  Add("sda_2026-10-23T00-00-00.tape", 400, 30);
+  Add("sda_2026-10-24T00-00-00.tape", 400, 20);
+  EXPECT_THAT(RemoveOldTraces(folder_, 1200, 400), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldTraces(folder_, 1200, 401)),
+              ElementsAre("sda_2026-10-23T00-00-00.tape"));
 }
 
 TEST_F(TraceRotationTest, TheNewestTraceStaysEvenIfItIsTooLarge) {
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
   Add("sda_2026-10-25T00-00-00.tape", 4000, 10);
-  RemoveOldTraces(folder_, 100);
+  RemoveOldTraces(folder_, 100, 0);
   EXPECT_TRUE(fs::exists(folder_ + "/sda_2026-10-25T00-00-00.tape"));
   EXPECT_FALSE(fs::exists(folder_ + "/sda_2026-10-24T00-00-00.tape"));
 }
@@ -113,7 +122,7 @@ TEST_F(TraceRotationTest, WhatTheRecordingDidNotNameIsNotTouched) {
   Add("sda_2026-10-20T00-00-00.tape.partial", 4000, 80);
   Add("sda_2026-10-20T00-00-00.txt", 4000, 70);
   Add("sda_2026-10-25T00-00-00.tape", 10, 1);
-  EXPECT_THAT(RemoveOldTraces(folder_, 1), IsEmpty());
+  EXPECT_THAT(RemoveOldTraces(folder_, 1, 0), IsEmpty());
 }
 
 }  // namespace
