@@ -28,6 +28,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::Begin(std::unique_ptr<Li
   RETURN_IF_ERROR(session->Open(path));
   session->pipeline_ = std::make_unique<CapturePipeline>(session->file_.get(), session->devices_,
                                                          session->PipelineOptions());
+  session->source_->SetOwnPids(session->OwnPids(nullptr));
   return session;
 }
 
@@ -104,12 +105,18 @@ std::string CaptureSession::RenameProcess(std::string_view name) const {
   return digest.ok() ? "#" + digest->substr(0, 12) : "#";
 }
 
+std::vector<uint32_t> CaptureSession::OwnPids(const RecordingFile* old) const {
+  std::vector<uint32_t> pids = {static_cast<uint32_t>(getpid()), file_->file().thread_id()};
+  if (old != nullptr) pids.push_back(old->file().thread_id());
+  return pids;
+}
+
 CapturePipelineOptions CaptureSession::PipelineOptions() {
   CapturePipelineOptions options;
   // The window that a crash may cost is divided among waiting for older I/Os in flight, the file's
   // frame, and reading the rings.
   options.hold_ns = options_.crash_window_ns / 5;
-  options.own_pids = {static_cast<uint32_t>(getpid()), file_->file().thread_id()};
+  options.own_pids = OwnPids(nullptr);
   options.is_own = [this](const IoRecord& record, std::string_view comm) {
     return !own_disks_.empty() && judge_.IsOwn(record, comm);
   };
@@ -197,10 +204,9 @@ Status CaptureSession::Rotate(const std::string& next_path) {
   pipeline_->FillSummary(&summary);
   pipeline_->SetWriter(file_.get());
   const std::unique_ptr<RecordingFile> old = std::move(old_file_);
-  // The old one's thread has I/O in flight still; those before it have ended, and their ids may be
-  // somebody else's by now.
-  pipeline_->SetOwnPids(
-      {static_cast<uint32_t>(getpid()), file_->file().thread_id(), old->file().thread_id()});
+  const std::vector<uint32_t> own = OwnPids(old.get());
+  pipeline_->SetOwnPids(own);
+  source_->SetOwnPids(own);
   return Close(old.get(), &summary);
 }
 

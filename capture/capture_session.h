@@ -71,6 +71,9 @@ class CaptureSession {
   Status Close(RecordingFile* file, proto::Summary* summary);
   std::optional<SyncInterval> LastSync(int64_t ns) const;
   proto::Header MakeHeader() const;
+  // Of this recorder's threads: it, the one that writes, and that of `old`, if any, which has I/O
+  // in flight still. Those before it have ended, and their ids may be somebody else's by now.
+  std::vector<uint32_t> OwnPids(const RecordingFile* old) const;
   CapturePipelineOptions PipelineOptions();
   std::string RenameProcess(std::string_view name) const;
   Status CheckClocks();

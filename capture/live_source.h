@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,12 @@ class LiveSource : public CaptureSource {
   // Makes the rings larger, as overruns have appeared. False if they already have `limit_bytes` in
   // all, or this source cannot while it runs.
   virtual Result<bool> Grow(uint64_t limit_bytes) = 0;
+
+  // Threads of the recorder from here on, at most kOwnPidsMost: what they queue is not to be
+  // counted in OnQueuedSizes and OnFlaggedWrites. Their records are delivered all the same. For
+  // sources that count in the kernel.
+  virtual void SetOwnPids(const std::vector<uint32_t>& /*pids*/) {}
+  static constexpr size_t kOwnPidsMost = 3;
 
   // Capabilities (linux/capability.h) that Poll, Grow, KernelLost and Stop need; all others may be
   // dropped once Start has returned.

@@ -20,6 +20,8 @@ const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
 // Every how many records of a CPU user space is woken.
 const volatile __u32 wake_every = 1024;
 const volatile bool want_names = 1;
+// Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
+volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
 
 // io_record.h; static_asserts in finished_record.cc hold the two together.
 enum {
@@ -398,6 +400,13 @@ static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
   }
 }
 
+static __always_inline bool IsOwn(__u32 pid) {
+  for (int i = 0; i < BLKTAPE_OWN_PIDS; ++i) {
+    if (own_pids[i] == pid && pid != 0) return 1;
+  }
+  return 0;
+}
+
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(on_bio_queue, struct bio *bio) {
   int device = Find(bio->bi_bdev->bd_disk);
@@ -411,6 +420,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
   __u32 bytes = bio->bi_iter.bi_size;
   bool preflush = HAS(opf, __REQ_PREFLUSH);
+  bool counted = !IsOwn(pid);
   if (bytes == 0 && preflush) {
     __u32 index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
@@ -421,8 +431,8 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
       }
       __sync_fetch_and_add(&pending->count, 1);
     }
-    __sync_fetch_and_add(&counter->flushes_asked, 1);
-  } else {
+    if (counted) __sync_fetch_and_add(&counter->flushes_asked, 1);
+  } else if (counted) {
     CountSize(op, bytes, cpu);
     if (op == kWrite && (preflush || HAS(opf, __REQ_FUA))) {
       __sync_fetch_and_add(&counter->flagged_writes, 1);

@@ -6,6 +6,7 @@
 
 #define BLKTAPE_MAX_DEVICES 32
 #define BLKTAPE_MAX_CPUS 1024
+#define BLKTAPE_OWN_PIDS 3
 
 // Reads and writes of 0 to 2 MiB are counted in an array by size in sectors; what else is queued is
 // rare and counted by a hash of (op, bytes).

@@ -60,6 +60,7 @@ class BpfSource : public LiveSource {
   uint64_t buffer_bytes_per_cpu() const override { return ring_bytes_; }
   Result<uint64_t> KernelLost() override { return told_.ring_full + told_.bio_table_full; }
   Result<bool> Grow(uint64_t limit_bytes) override;
+  void SetOwnPids(const std::vector<uint32_t>& pids) override;
   // Reading the table of rare sizes is a bpf() call, as is making larger rings.
   std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
@@ -299,6 +300,14 @@ void BpfSource::ReportInFlight(CaptureSink* sink) {
   loss.set_reason(proto::IN_FLIGHT_AT_END);
   loss.set_count(count);
   sink->OnLoss(loss);
+}
+
+void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
+  static_assert(kOwnPidsMost == BLKTAPE_OWN_PIDS);
+  BLKTAPE_CHECK(skeleton_ != nullptr && pids.size() <= kOwnPidsMost);
+  for (size_t i = 0; i < kOwnPidsMost; ++i) {
+    skeleton_->bss->own_pids[i] = i < pids.size() ? pids[i] : 0;
+  }
 }
 
 Result<bool> BpfSource::Grow(uint64_t limit_bytes) {

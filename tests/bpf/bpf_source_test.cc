@@ -202,6 +202,27 @@ TEST_F(BpfSourceTest, ADiscardIsSeenWithItsLength) {
   EXPECT_EQ(harvest_.ByIssue()[0].lba, Lba(2048));
 }
 
+TEST_F(BpfSourceTest, WhatTheRecorderItselfQueuesIsNotCountedAsQueued) {
+  ASSERT_TRUE(StartSource());
+  UniqueFd sync(open(loop_->path().c_str(), O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC));
+  ASSERT_EQ(pwrite(fd_.get(), buffer_, 8192, 0), 8192);
+  source_->SetOwnPids({1, static_cast<uint32_t>(gettid())});
+  ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, 0), 4096);
+  ASSERT_EQ(fdatasync(fd_.get()), 0);
+  ASSERT_EQ(pwrite(sync.get(), buffer_, 4096, 0), 4096);
+  source_->SetOwnPids({});
+  ASSERT_EQ(pwrite(fd_.get(), buffer_, 12'288, 0), 12'288);
+  StopSource();
+  const std::map<std::pair<Op, uint64_t>, uint64_t> others = {{{Op::kWrite, 8192}, 1},
+                                                              {{Op::kWrite, 12'288}, 1}};
+  EXPECT_EQ(harvest_.queued, others);
+  EXPECT_EQ(harvest_.flagged_writes, 0u);
+  // They are records all the same, which the session leaves out and counts.
+  EXPECT_EQ(std::count_if(harvest_.records.begin(), harvest_.records.end(),
+                          [](const IoRecord& record) { return record.op == Op::kWrite; }),
+            4);
+}
+
 TEST_F(BpfSourceTest, WhatFindsNoRoomIsCounted) {
   ASSERT_TRUE(StartSource({.ring_bytes_per_cpu = 4096, .process_names = false}));
   constexpr uint64_t kWrites = 2000;
