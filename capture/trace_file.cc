@@ -261,6 +261,9 @@ void TraceFile::SyncNow(std::unique_lock<std::mutex>* lock) {
   if (syncs_.size() > kSyncsRemembered) syncs_.pop_front();
   lock->unlock();
   const int err = fdatasync(fd_.get()) == 0 || errno == EINVAL ? 0 : errno;
+  // Without its name on the disk no frame would survive a power loss. Here, where what it causes is
+  // known as ours.
+  if (!std::exchange(name_synced_, true)) (void)SyncFolderOf(path_ + ".partial");
   lock->lock();
   syncs_.back().end_ns = Clock::Monotonic()->NowNs();
   syncs_done_ = wanted;

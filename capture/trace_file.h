@@ -112,6 +112,7 @@ class TraceFile : public ByteSink {
   uint64_t synced_bytes_ = 0;     // likewise
   uint64_t allocated_bytes_ = 0;  // likewise
   bool can_allocate_ = true;      // likewise
+  bool name_synced_ = false;      // likewise
   std::atomic<bool> full_{false};
   std::atomic<uint32_t> thread_id_{0};
   std::thread thread_;
