@@ -101,13 +101,20 @@ std::string FigureLine(const LiveFigures& figures) {
 
 Status PrintRecordings(bool json, const std::string& folder) {
   Json all = Json::array();
+  bool hidden = false;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (name.rfind(kPrefix, 0) != 0 || it->path().extension() != ".json") continue;
+    hidden = hidden || access(it->path().c_str(), R_OK) != 0;
     Json one = ReadJson(it->path().string());
     if (!one.is_object() || !ProcessLives(one.value("owner", ""))) continue;
     all.push_back(Renewed(it->path().string(), one.value("pid", 0), one));
+  }
+  if (all.empty() && hidden) {
+    return Status(StatusCode::kPermissionDenied,
+                  "no recording of yours runs, and those of others do not tell you\n"
+                  "  try:  sudo blktape record --status");
   }
   if (all.empty()) return Status(StatusCode::kNotFound, "no recording runs");
   if (json) {

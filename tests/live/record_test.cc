@@ -20,6 +20,7 @@
 #include "format/trace.pb.h"
 #include "tests/live/live_fixture.h"
 #include "tests/live/recorder.h"
+#include "tests/support/requires.h"
 
 namespace blktape {
 namespace {
@@ -286,6 +287,33 @@ TEST_F(RecordTest, StatusShowsTheRecordingThatRuns) {
   EXPECT_TRUE(found);
   recorder.Signal(SIGTERM);
   EXPECT_EQ(recorder.Wait(), 0);
+}
+
+TEST_F(RecordTest, StatusSaysWhoMayAskForTheRecordingOfAnother) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  Recorder status(folder_, {"record", "--status"}, {"setpriv", "--reuid=65534", "--clear-groups"});
+  EXPECT_EQ(status.Wait(), 1);
+  EXPECT_THAT(status.err(), HasSubstr("try:  sudo blktape record --status"));
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0);
+}
+
+// CAP_BPF is number 39: reading counts and making larger rings are calls of bpf(2).
+TEST_F(RecordTest, OnceItRecordsByBpfItHasOneRightLeft) {
+  BLKTAPE_REQUIRE(fs::exists("/sys/kernel/btf/vmlinux"), "a kernel with BTF");
+  Recorder recorder(folder_, {"record", "-d", disk(), "--source", "bpf", "-o", Path("a.tape")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  Clock* clock = Clock::Monotonic();
+  clock->SleepUntilNs(clock->NowNs() + kNanosPerSecond / 2);
+  const Result<std::string> status =
+      ReadFile("/proc/" + std::to_string(recorder.pid()) + "/status");
+  ASSERT_TRUE(status.ok());
+  EXPECT_THAT(*status, HasSubstr("CapEff:\t0000008000000000"));
+  EXPECT_THAT(*status, HasSubstr("CapPrm:\t0000008000000000"));
+  EXPECT_THAT(*status, HasSubstr("Seccomp:\t2"));
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
 }
 
 TEST_F(RecordTest, OnceItRecordsItHasNoRightsLeft) {
