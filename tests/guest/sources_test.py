@@ -213,6 +213,42 @@ END
                                      sorted(8 * (2000 * i + block) for i in range(4) for block in range(100)))
                     self.assertEqual([row for row in written if row["complete_ns"] == ""], [])
 
+    def test_an_encrypted_volume_is_recorded_on_its_disk(self):
+        result = guest.Guest(
+            programs=["dd", "dmsetup", "cryptsetup", "mkfs.ext4", "mount", "umount"],
+            modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"], disks=[guest.Disk("virtio", 64 << 20)],
+            timeout_s=300).run(r"""
+                printf 'open sesame' > /tmp/key
+                cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+                  --key-file /tmp/key /dev/vda
+                cryptsetup luksOpen --key-file /tmp/key /dev/vda vault
+                begin=$(dmsetup table vault | cut -d' ' -f8)
+                mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard /dev/mapper/vault
+                mount -t ext4 /dev/mapper/vault /mnt
+                sync
+                head -c 1048576 /dev/urandom > /tmp/content
+                blktape record --mount /mnt --settle 0s -o /tmp/luks.tape -- \
+                  dd if=/tmp/content of=/mnt/file bs=64k oflag=direct
+                blktape dump --csv /tmp/luks.tape > /out/luks.csv
+                echo $begin > /out/begin
+                # What lies in the volume where the recording says that its disk was written.
+                awk -F, '$5 == "write" && $8 == 65536 { print $7 }' /out/luks.csv | while read -r lba; do
+                  dd if=/dev/mapper/vault bs=512 skip=$((lba - begin)) count=128 iflag=direct
+                done > /tmp/written 2> /dev/null
+                cmp /tmp/content /tmp/written
+                umount /mnt
+                cryptsetup luksClose vault
+            """).check()
+        records = result.rows("luks.csv")
+        self.assertEqual({row["device"] for row in records}, {"vda"})
+        written = [row for row in records if row["op"] == "write" and row["bytes"] == "65536"]
+        self.assertEqual(len(written), 16)
+        # Behind the header of the volume, which LUKS2 makes 16 MiB long.
+        self.assertEqual(int(result.text("begin")), 32768)
+        self.assertGreaterEqual(min(int(row["lba"]) for row in records if row["lba"]), 32768)
+        # The one that encrypts submits what anybody wrote.
+        self.assertTrue(all(row["process"].startswith("dmcrypt_write") for row in written))
+
     def test_what_lies_on_the_device_mapper_is_recorded_on_the_disk_and_a_pulled_disk_ends_its_part(self):
         result = guest.Guest(
             programs=["dd", "dmsetup", "mkfs.ext4", "mount", "umount"],
