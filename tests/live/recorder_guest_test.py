@@ -95,6 +95,36 @@ class RecorderGuestTest(unittest.TestCase):
                     self.assertEqual(len(reads), 10, disk)
                 self.assertFalse(os.path.exists(result.path("a.tape.partial")))
 
+    def test_what_was_in_flight_at_either_end_is_told_as_that(self):
+        result = self.run_guest("""
+            insmod /modules/scsi_debug.ko dev_size_mb=16 delay=0
+            until [ -e /dev/sda ]; do sleep 0.1; done
+            # From here on an I/O takes eight seconds, of 250 jiffies each.
+            echo 2000 > /sys/bus/pseudo/drivers/scsi_debug/delay
+            /usr/bin/dd if=/dev/sda of=/dev/null bs=4k count=1 skip=100 iflag=direct & before=$!
+            sleep 1
+            for source in bpf tracefs; do
+              blktape record -d sda --source $source -o /out/$source.tape 2> /out/$source.log &
+              pids="${pids:-} $!"
+            done
+            until grep -q recording /out/bpf.log && grep -q recording /out/tracefs.log; do sleep 0.1; done
+            kill -0 $before
+            wait $before
+            /usr/bin/dd if=/dev/sda of=/dev/null bs=4k count=1 skip=200 iflag=direct & behind=$!
+            sleep 2
+            kill -TERM $pids
+            wait $pids
+            kill -0 $behind
+        """, modules=["sd_mod", ("scsi_debug", None)], disks=[])
+        for source in ("bpf", "tracefs"):
+            with self.subTest(source):
+                trace = result.path(source + ".tape")
+                # Nothing is missing: the recording is whole.
+                losses = {loss["reason"]: loss["count"] for loss in blktape.as_json("info", trace)["losses"]}
+                self.assertEqual(losses, {"IN_FLIGHT_AT_START": 1, "IN_FLIGHT_AT_END": 1})
+                rows = [(row["op"], row["lba"], row["complete_ns"]) for row in blktape.dump(trace)]
+                self.assertEqual(rows, [("read", "1600", "")])
+
     def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
         result = self.run_guest("""
             attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\

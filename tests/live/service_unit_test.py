@@ -36,6 +36,7 @@ class ServiceUnitTest(unittest.TestCase):
         said = subprocess.check_output(["systemd-analyze", "security", "--offline=true", "--no-pager", self.unit],
                                        text=True, stderr=subprocess.STDOUT)
         exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", said).group(1))
+        print("systemd-analyze security: exposure %.1f of 10" % exposure, flush=True)
         self.assertLessEqual(exposure, 3.0)
 
     def test_the_options_of_the_configuration_are_options_of_the_program(self):
