@@ -64,6 +64,7 @@ class Rows {
   void TableHeader() {
     fmt::format_to(std::back_inserter(text_), kTableRow, "time s", "device", "op", "flags", "lba",
                    "size", "d2c", "process");
+    EndTableRow();
   }
 
   void Table(const IoRecord& io, std::optional<int64_t> since_first_ns) {
@@ -78,6 +79,7 @@ class Rows {
                    OpName(io.op), FlagLetters(io.flags),
                    io.lba ? std::to_string(io.lba->sectors) : "", FormatBytes(io.bytes), d2c,
                    ToPrintable(Process(io)));
+    EndTableRow();
   }
 
   // False when stdout takes no more; errno says why.
@@ -91,7 +93,13 @@ class Rows {
 
  private:
   static constexpr size_t kFlushBytes = 1 << 18;
-  static constexpr const char* kTableRow = "{:>12} {:7} {:8} {:5} {:>10} {:>8} {:>7} {}\n";
+  static constexpr const char* kTableRow = "{:>12} {:7} {:8} {:5} {:>10} {:>8} {:>7} {}";
+
+  // What is not known at the end of a row leaves no blanks there.
+  void EndTableRow() {
+    while (text_.size() > 0 && text_[text_.size() - 1] == ' ') text_.resize(text_.size() - 1);
+    text_.push_back('\n');
+  }
 
   void Append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
 

@@ -168,10 +168,10 @@ void PrintText(const ImportOptions& options, const Imported& result) {
     const uint64_t records = RecordsOf(summary, op);
     if (records == 0) continue;
     std::string bytes;
-    if (op == Op::kRead) bytes = FormatBytes(summary.read_bytes());
-    if (op == Op::kWrite) bytes = FormatBytes(summary.write_bytes());
-    if (op == Op::kDiscard) bytes = FormatBytes(summary.discard_bytes());
-    std::printf("  %-14s %12s  %s\n", OpName(op), FormatCount(records).c_str(), bytes.c_str());
+    if (op == Op::kRead) bytes = "  " + FormatBytes(summary.read_bytes());
+    if (op == Op::kWrite) bytes = "  " + FormatBytes(summary.write_bytes());
+    if (op == Op::kDiscard) bytes = "  " + FormatBytes(summary.discard_bytes());
+    std::printf("  %-14s %12s%s\n", OpName(op), FormatCount(records).c_str(), bytes.c_str());
   }
   if (counts.passthrough > 0) {
     std::printf("left out  %s events of passthrough commands\n",

@@ -84,14 +84,19 @@ class InfoText {
   void Add(std::string_view label, std::string value) {
     constexpr size_t kLabelColumns = 12;
     constexpr size_t kValueColumns = 79 - kLabelColumns;
+    const auto line = [&](const std::string& text) {
+      text_ += fmt::format("{:<{}}{}", label, kLabelColumns, text);
+      text_.erase(text_.find_last_not_of(' ') + 1);
+      text_ += '\n';
+    };
     while (value.size() > kValueColumns) {
       const size_t space = value.rfind(' ', kValueColumns);
       if (space == std::string::npos || space == 0) break;
-      text_ += fmt::format("{:<{}}{}\n", label, kLabelColumns, value.substr(0, space));
+      line(value.substr(0, space));
       value = value.substr(space + 1);
       label = "";
     }
-    text_ += fmt::format("{:<{}}{}\n", label, kLabelColumns, value);
+    line(value);
   }
 
   void AddIf(std::string_view label, const std::string& value) {
