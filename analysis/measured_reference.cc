@@ -49,6 +49,15 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
     }
     if (cycles.empty() || cycles.front().empty()) return damaged;
     reference.costs = ReferenceOf(cycles);
+    // Null for a single cycle.
+    const Json& low = json.at("ci_low");
+    const Json& high = json.at("ci_high");
+    if (low.is_number() && high.is_number()) {
+      Score own;
+      own.ci_low = low.get<double>();
+      own.ci_high = high.get<double>();
+      reference.interval_too_wide = own.interval_too_wide().value_or(false);
+    }
     double wait_ns = 0;
     for (const Json& wait : json.at("waits_ns")) wait_ns += wait.get<double>();
     reference.wait_ns = static_cast<int64_t>(wait_ns / static_cast<double>(cycles.size()));

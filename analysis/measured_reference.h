@@ -15,6 +15,7 @@ struct MeasuredReference {
   std::string name;  // model of its target, else its path
   std::vector<SegmentCosts> costs;
   std::optional<int64_t> wait_ns;
+  bool interval_too_wide = false;  // of its own score, which a score against it takes as exact
 };
 
 // From the text of its report.json. kFailedPrecondition if that was a score of another trace, by

@@ -1,5 +1,6 @@
 #include "analysis/score.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -34,6 +35,21 @@ double LogScore(std::span<const SegmentCosts> reference, std::span<const Segment
     }
   }
   return sum / static_cast<double>(reference.size());
+}
+
+double WidestIntervalRatio() {
+  return std::exp2(*std::min_element(kWeights.begin(), kWeights.end()));
+}
+
+std::optional<double> Score::interval_ratio() const {
+  if (!ci_low || !ci_high) return std::nullopt;
+  return *ci_high / *ci_low;
+}
+
+std::optional<bool> Score::interval_too_wide() const {
+  const std::optional<double> ratio = interval_ratio();
+  if (!ratio) return std::nullopt;
+  return *ratio > WidestIntervalRatio();
 }
 
 Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles) {

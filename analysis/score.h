@@ -43,7 +43,15 @@ struct Score {
   std::vector<Variant> variants;  // two for each cost
   // Whether some variant puts the drive on the other side of the reference.
   bool rank_changes = false;
+
+  // ci_high / ci_low: two scores that lie less far apart have intervals that overlap. Absent for a
+  // single cycle, as what follows from it.
+  std::optional<double> interval_ratio() const;
+  std::optional<bool> interval_too_wide() const;
 };
+// An interval whose ends lie further apart says nothing: it hides even a drive at which one of the
+// costs, the one of least weight, is twice as high.
+double WidestIntervalRatio();
 // `cycles` holds at least one.
 Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles);
 

@@ -110,6 +110,8 @@ Json ScoreJson(const ScoreReport& report) {
   json["score"] = score ? Json(score->score) : Json(nullptr);
   json["ci_low"] = score ? OrNull(score->ci_low) : Json(nullptr);
   json["ci_high"] = score ? OrNull(score->ci_high) : Json(nullptr);
+  json["interval_ratio"] = score ? OrNull(score->interval_ratio()) : Json(nullptr);
+  json["interval_too_wide"] = score ? OrNull(score->interval_too_wide()) : Json(nullptr);
   json["storage_wait_s_per_workday"] = OrNull(report.storage_wait_s_per_workday());
   json["valid"] = report.valid();
   json["invalid_reasons"] = report.invalid_reasons;

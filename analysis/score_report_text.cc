@@ -71,7 +71,15 @@ std::string Headline(const ScoreReport& report) {
   } else {
     text += "   no interval: one cycle only";
   }
-  return text + "\n";
+  text += "\n";
+  if (score.interval_too_wide().value_or(false)) {
+    text += Wrapped("TOO WIDE      ", "              ",
+                    fmt::format("to choose a drive by: the ends of the interval are {:.2f} times "
+                                "apart, and from {:.2f} on it hides even that the slowest I/Os "
+                                "take twice as long. More cycles or a quieter machine narrow it.",
+                                *score.interval_ratio(), WidestIntervalRatio()));
+  }
+  return text;
 }
 
 std::string WaitLine(const ScoreReport& report) {

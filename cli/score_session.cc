@@ -79,6 +79,7 @@ class Session {
                       options_.reference_folder + "/report.json has other segments than the trace");
       }
       report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
+      if (measured.interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
       report_.reference_costs = std::move(measured.costs);
       report_.reference_wait_ns = measured.wait_ns;
       return OkStatus();

@@ -128,6 +128,8 @@ class ScoreCheckTest(unittest.TestCase):
         low, high = score_check.interval(logs)
         self.assertAlmostEqual(low / self.report["ci_low"], 1, 5)
         self.assertAlmostEqual(high / self.report["ci_high"], 1, 5)
+        self.assertAlmostEqual(high / low / self.report["interval_ratio"], 1, 5)
+        self.assertEqual(self.report["interval_too_wide"], self.report["interval_ratio"] > 2 ** 0.3)
         for computed, told in zip(score_check.variants(reference, cycles), self.report["weight_variants"]):
             self.assert_close(computed, told["score"])
 

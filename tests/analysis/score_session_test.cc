@@ -122,6 +122,18 @@ class ScoreSessionTest : public ::testing::Test {
     return RunScoreSession(options_, replay, &clock_, stop_, {});
   }
 
+  // What is scored next is scored against this earlier report, into a folder of its own.
+  void MakeReference(const nlohmann::ordered_json& report) {
+    options_.reference_folder = folder_ + "/earlier";
+    options_.folder = folder_ + "/second";
+    std::filesystem::create_directories(options_.reference_folder);
+    std::filesystem::create_directories(options_.folder);
+    const std::string text = report.dump();
+    const auto sink = CreateFile(options_.reference_folder + "/report.json");
+    ASSERT_TRUE(sink.ok());
+    ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(text.data(), text.size()))).ok());
+  }
+
   std::string folder_;
   ScoreSessionOptions options_;
   FakeClock clock_;
@@ -177,6 +189,17 @@ TEST_F(ScoreSessionTest, ALateHostInOneRunMakesTheScoreInvalidAndSaysWhich) {
   EXPECT_THAT(text, Not(HasSubstr("\nScore ")));
 }
 
+TEST_F(ScoreSessionTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
+  const auto report = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->valid());
+  EXPECT_THAT(ScoreText(*report), HasSubstr("\nTOO WIDE      to choose a drive by"));
+  const nlohmann::ordered_json json = ScoreJson(*report);
+  EXPECT_EQ(json["interval_too_wide"], true);
+  EXPECT_DOUBLE_EQ(json["interval_ratio"].get<double>(),
+                   json["ci_high"].get<double>() / json["ci_low"].get<double>());
+}
+
 TEST_F(ScoreSessionTest, ASchedulerThatChangesMakesItInvalid) {
   scheduler_ = [](uint32_t cycle) { return cycle < 3 ? "none" : "bfq"; };
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
@@ -227,23 +250,23 @@ TEST_F(ScoreSessionTest, AFailedReplayIsAFailure) {
 TEST_F(ScoreSessionTest, AnEarlierScoreCanBeTheReference) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
-  const std::string earlier = folder_ + "/earlier";
-  std::filesystem::create_directories(earlier);
-  {
-    const auto sink = CreateFile(earlier + "/report.json");
-    ASSERT_TRUE(sink.ok());
-    const std::string json = ScoreJson(*first).dump();
-    ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(json.data(), json.size()))).ok());
-  }
-  options_.reference_folder = earlier;
-  options_.folder = folder_ + "/second";
-  std::filesystem::create_directories(options_.folder);
+  MakeReference(ScoreJson(*first));
   calls_.clear();
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_NEAR(second->score->score, 2000, 1e-6);
   EXPECT_THAT(second->reference, HasSubstr("Paper SSD, measured"));
+  EXPECT_THAT(second->reference, Not(HasSubstr("TOO WIDE")));
   EXPECT_THAT(calls_, Not(Contains(HasSubstr("reference"))));
+}
+
+TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
+  const auto first = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
+  ASSERT_TRUE(first.ok());
+  MakeReference(ScoreJson(*first));
+  const auto second = Run(Drive([](uint32_t) { return 25'000; }));
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_THAT(second->reference, HasSubstr("whose own interval is TOO WIDE"));
 }
 
 TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
@@ -251,13 +274,7 @@ TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
   ASSERT_TRUE(first.ok());
   nlohmann::ordered_json json = ScoreJson(*first);
   json["trace_hash"] = std::string(64, '0');
-  const std::string earlier = folder_ + "/earlier";
-  std::filesystem::create_directories(earlier);
-  const std::string text = json.dump();
-  const auto sink = CreateFile(earlier + "/report.json");
-  ASSERT_TRUE(sink.ok());
-  ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(text.data(), text.size()))).ok());
-  options_.reference_folder = earlier;
+  MakeReference(json);
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
@@ -278,6 +295,8 @@ TEST_F(ScoreSessionTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
   EXPECT_EQ(json["valid"], true);
   EXPECT_THAT(json["invalid_reasons"], IsEmpty());
   EXPECT_LT(json["ci_low"].get<double>(), json["score"].get<double>());
+  EXPECT_EQ(json["interval_too_wide"], false);
+  EXPECT_THAT(ScoreText(*report), Not(HasSubstr("TOO WIDE")));
   EXPECT_EQ(json["segments"].size(), 2u);
   EXPECT_EQ(json["segments"][0]["cycles"].size(), 3u);
 }

@@ -49,15 +49,19 @@ TEST(ScoreTest, TheRatioOfTwoDrivesDoesNotDependOnTheReference) {
               ComputeScore(other, {a}).score / ComputeScore(other, {b}).score, 1e-12);
 }
 
-TEST(ScoreTest, TheIntervalIsOfTheLogarithmsByStudentsT) {
-  // ln(S/1000) of the cycles: -0.1, 0, +0.1. Mean 0, s = 0.1, half width 4.302653 * 0.1 / sqrt(3).
-  const Segments reference = {{1, 1, 1}};
+// Three cycles that score 1000 e^-spread, 1000 and 1000 e^spread.
+Score ScoreWithSpread(double spread) {
   Cycles cycles;
-  for (const double log : {-0.1, 0.0, 0.1}) {
+  for (const double log : {-spread, 0.0, spread}) {
     const double cost = std::exp(-log);
     cycles.push_back({{cost, cost, cost}});
   }
-  const Score score = ComputeScore(reference, cycles);
+  return ComputeScore(Segments{{1, 1, 1}}, cycles);
+}
+
+TEST(ScoreTest, TheIntervalIsOfTheLogarithmsByStudentsT) {
+  // ln(S/1000) of the cycles: -0.1, 0, +0.1. Mean 0, s = 0.1, half width 4.302653 * 0.1 / sqrt(3).
+  const Score score = ScoreWithSpread(0.1);
   EXPECT_NEAR(score.score, 1000, 1e-9);
   ASSERT_TRUE(score.half_width_ln.has_value());
   EXPECT_NEAR(*score.half_width_ln, 0.248414, 1e-6);
@@ -67,7 +71,24 @@ TEST(ScoreTest, TheIntervalIsOfTheLogarithmsByStudentsT) {
 
 TEST(ScoreTest, OneCycleHasNoInterval) {
   const Segments reference = {{1, 1, 1}};
-  EXPECT_FALSE(ComputeScore(reference, {reference}).ci_low.has_value());
+  const Score score = ComputeScore(reference, {reference});
+  EXPECT_FALSE(score.ci_low.has_value());
+  EXPECT_FALSE(score.interval_ratio().has_value());
+  EXPECT_FALSE(score.interval_too_wide().has_value());
+}
+
+TEST(ScoreTest, AnIntervalThatHidesADoubledCostIsTooWide) {
+  // The ends lie e^(2 * 4.302653 * spread / sqrt(3)) apart; 2^0.30 = 1.23114.
+  EXPECT_NEAR(*ScoreWithSpread(0.0415).interval_ratio(), 1.22898, 1e-5);
+  EXPECT_FALSE(*ScoreWithSpread(0.0415).interval_too_wide());
+  EXPECT_NEAR(*ScoreWithSpread(0.0422).interval_ratio(), 1.23326, 1e-5);
+  EXPECT_TRUE(*ScoreWithSpread(0.0422).interval_too_wide());
+}
+
+TEST(ScoreTest, TheWidestIntervalIsAsWideAsTheEffectOfADoubledTail) {
+  const Segments reference = {{100, 100, 100}};
+  const double halved = ComputeScore(reference, {{{100, 200, 100}}}).score;
+  EXPECT_NEAR(1000 / halved, WidestIntervalRatio(), 1e-12);
 }
 
 TEST(ScoreTest, EachWeightIsVariedByHalfAndRenormalised) {
