@@ -7,6 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/quantity.h"
 #include "base/status.h"
@@ -15,6 +17,7 @@
 #include "cli/queue_flags.h"
 #include "cli/target_consent.h"
 #include "replay/prepare.h"
+#include "replay/queue_setting.h"
 #include "replay/replayer.h"
 #include "replay/target.h"
 
@@ -25,6 +28,7 @@ struct PrepareFlags {
   PrepareOptions prepare;
   std::string state;
   std::string device;  // of the trace
+  std::vector<std::string> settings;
   uint64_t span_bytes = 0;
   uint64_t rounds = 25;
   bool yes = false;
@@ -45,6 +49,9 @@ Status CheckTarget(const PrepareFlags& flags) {
 void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
   std::printf("%s is %s\n", flags.prepare.target_path.c_str(), flags.state.c_str());
   if (report.resumed) std::printf("  went on where an earlier preparation had stopped\n");
+  for (const std::string& setting : report.settings_changed) {
+    std::printf("  setting      %s\n", setting.c_str());
+  }
   if (report.filled_bytes > 0) {
     std::printf("  filled       %s\n", FormatBytes(report.filled_bytes).c_str());
   }
@@ -73,7 +80,9 @@ void PrintJson(const PrepareFlags& flags, const PrepareReport& report) {
                                  {"filled_bytes", report.filled_bytes},
                                  {"discarded_bytes", report.discarded_bytes},
                                  {"prefilled_bytes", report.prefilled_bytes},
-                                 {"rounds_iops", report.rounds_iops}};
+                                 {"rounds_iops", report.rounds_iops},
+                                 {"settings_changed", report.settings_changed},
+                                 {"settings_not_restored", report.settings_not_restored}};
   if (flags.prepare.state == PrepareOptions::State::kUsed) {
     json["steady"] = report.steady;
     json["spread"] = report.window.spread;
@@ -92,6 +101,9 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   prepare.replay.mappings = {{flags->device, prepare.target_path}};
   prepare.max_rounds = static_cast<uint32_t>(std::min<uint64_t>(flags->rounds, 10'000));
   if (given.Given("--span")) prepare.span_bytes = flags->span_bytes;
+  Result<std::vector<QueueSetting>> settings = ParseQueueSettings(flags->settings);
+  if (!settings.ok()) return Fail(settings.status());
+  prepare.replay.queue_settings = *std::move(settings);
   TellRestoredQueues();
   if (Status checked = CheckTarget(*flags); !checked.ok()) return Fail(checked);
 
@@ -111,8 +123,12 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
     return Fail(report.status());
   }
   flags->json ? PrintJson(*flags, *report) : PrintText(*flags, *report);
+  for (const std::string& one : report->settings_not_restored) {
+    std::fprintf(stderr, "warning: queue setting not restored: %s\n", one.c_str());
+  }
   const bool used = prepare.state == PrepareOptions::State::kUsed;
-  return used && !report->steady ? kExitDegraded : kExitOk;
+  const bool whole = (!used || report->steady) && report->settings_not_restored.empty();
+  return whole ? kExitOk : kExitDegraded;
 }
 
 std::function<int()> DeclarePrepare(Flags* flags) {
@@ -135,6 +151,7 @@ std::function<int()> DeclarePrepare(Flags* flags) {
               "Keep in this file what is done; a stopped preparation goes on from it", "FILE");
   flags->Choice("--engine", &prepare.replay.engine, {"auto", "io_uring", "libaio"},
                 "What issues the I/Os (default auto)");
+  DeclareQueueSettings(flags, &options->settings);
   flags->Switch("--overwrite", &prepare.replay.overwrite, "The content of the target may be lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
   flags->Switch("--json", &options->json, "JSON (bytes, IOPS)");

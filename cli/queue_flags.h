@@ -9,7 +9,7 @@
 
 namespace blktape {
 
-// --set, of the verbs that replay.
+// --set, of the verbs that work on targets.
 void DeclareQueueSettings(Flags* flags, std::vector<std::string>* settings);
 Result<std::vector<QueueSetting>> ParseQueueSettings(const std::vector<std::string>& settings);
 

@@ -14,9 +14,12 @@
 #include "replay/block_set.h"
 #include "replay/plan.h"
 #include "replay/prepare_journal.h"
+#include "replay/queue_setting.h"
+#include "replay/queue_settings.h"
 #include "replay/reads_before_writes.h"
 #include "replay/record_stream.h"
 #include "replay/setup.h"
+#include "replay/system_view.h"
 #include "replay/target.h"
 
 namespace blktape {
@@ -82,8 +85,13 @@ class Preparation {
 
   Result<PrepareReport> Run() {
     RETURN_IF_ERROR(Open());
+    // Once for all of it, not run by run: the rounds are to be measured alike.
+    ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queue,
+                     QueueSettingsScope::Apply({disk_}, options_.replay.queue_settings));
+    report_.settings_changed = queue->changed();
     RETURN_IF_ERROR(options_.state == PrepareOptions::State::kUsed ? MakeUsed() : MakeFresh());
     RETURN_IF_ERROR(Idle());
+    report_.settings_not_restored = queue->Restore();
     if (!options_.progress_path.empty()) unlink(options_.progress_path.c_str());
     return report_;
   }
@@ -92,6 +100,12 @@ class Preparation {
   Status Open() {
     ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
                      Target::Open(options_.target_path, {.overwrite = options_.replay.overwrite}));
+    const std::string& name = target->description().name();
+    disk_ = DiskOfPartition(MachineView(), name).value_or(name);
+    if (!options_.replay.queue_settings.empty() && !target->is_block_device()) {
+      return Status(StatusCode::kInvalidArgument,
+                    options_.target_path + " is a file: it has no queue of its own to set");
+    }
     const uint64_t block_bytes = target->logical_block_bytes();
     span_bytes_ =
         std::min(options_.span_bytes.value_or(target->size_bytes()), target->size_bytes()) /
@@ -105,6 +119,9 @@ class Preparation {
     journal_.target =
         fmt::format("{} {} {} {} span {}", options_.target_path, target->description().serial(),
                     target->size_bytes(), used ? "used" : "fresh", span_bytes_);
+    for (const QueueSetting& setting : options_.replay.queue_settings) {
+      journal_.target += " " + setting.name + "=" + setting.value;
+    }
     if (options_.progress_path.empty()) return OkStatus();
     Result<PrepareJournal> kept = LoadPrepareJournal(options_.progress_path);
     if (kept.status().code() == StatusCode::kNotFound) return OkStatus();
@@ -324,6 +341,7 @@ class Preparation {
   PrepareReport report_;
   PrepareJournal journal_;
   std::string resume_phase_;  // everything before it was done
+  std::string disk_;          // that the target is, or is a partition of
   uint64_t span_bytes_ = 0;
   bool can_discard_ = false;
 };

@@ -20,8 +20,9 @@ struct PrepareOptions {
     kFresh,  // discarded, then every block written that the trace reads before it writes
   };
   State state = State::kUsed;
-  // Target, engine, overwrite; and the trace with its mapping and remapping, which kFresh needs
-  // (without one it only discards).
+  // Target, engine, overwrite, queue settings (in force from the first I/O to the end of the idle
+  // time); and the trace with its mapping and remapping, which kFresh needs (without one it only
+  // discards).
   ReplayOptions replay;
   std::string target_path;
   std::optional<uint64_t> span_bytes;  // from the target's start; absent: all of it
@@ -48,9 +49,13 @@ struct PrepareReport {
   std::vector<double> rounds_iops;  // kUsed
   SteadyWindow window;              // of the last five rounds
   bool steady = false;              // kUsed; a run on a drive that is not steady is invalid
+  // As those of a replay: "sdb scheduler: mq-deadline -> none", and what was not put back and why.
+  std::vector<std::string> settings_changed;
+  std::vector<std::string> settings_not_restored;
 };
 
-// kCancelled when `stop` becomes true: run again with the same progress_path to go on.
+// kInvalidArgument: queue settings for a file. kCancelled when `stop` becomes true: run again with
+// the same progress_path to go on.
 Result<PrepareReport> RunPrepare(const PrepareOptions& options, const std::atomic<bool>& stop,
                                  const std::function<void(const PrepareProgress&)>& progress);
 

@@ -1,5 +1,6 @@
-"""Queue settings of a target: set for a replay, and put back however it ends."""
+"""Queue settings of a target: set for a replay or a preparation, and put back however it ends."""
 
+import json
 import os
 import signal
 import subprocess
@@ -59,9 +60,20 @@ class QueueSettingsTest(unittest.TestCase):
     def words(self, *more):
         return ["replay", SAMPLE, "--target", self.device, "--overwrite", "--yes", *FLAGS, *more]
 
-    def start(self):
-        """A replay of half a minute, once its settings are in force and it issues."""
-        running = subprocess.Popen([blktape.PROGRAM, *self.words()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def prepare_words(self, *more):
+        return ["prepare", "--state", "used", "--span", "8M", "--round", "50ms", "--rounds", "5", "--target",
+                self.device, "--overwrite", "--yes", *more]
+
+    def phase(self, journal):
+        if not os.path.exists(journal):
+            return None
+        with open(journal, encoding="ascii") as file:
+            return json.load(file)["phase"]
+
+    def start(self, words=None):
+        """A replay of half a minute, or what `words` name, once its settings are in force."""
+        running = subprocess.Popen([blktape.PROGRAM, *(words or self.words())], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
         self.addCleanup(running.stdout.close)
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)
@@ -113,6 +125,42 @@ class QueueSettingsTest(unittest.TestCase):
                 self.assertEqual(self.everything(), self.before)
                 self.assertNotIn("restored", blktape.run(*verb).stderr)
 
+    def test_of_a_preparation_they_are_told_and_put_back_at_the_end(self):
+        # 3 where the rounds of this machine differ too much for a steady state.
+        figures = blktape.as_json(*self.prepare_words("--idle", "0s", *FLAGS), accept=(0, 3))
+        name = os.path.basename(self.device)
+        self.assertEqual(figures["settings_changed"], [
+            name + " scheduler: mq-deadline -> none", name + " nomerges: 0 -> 2", name + " read_ahead_kb: 128 -> 0"])
+        self.assertEqual(figures["settings_not_restored"], [])
+        self.assertEqual(len(figures["rounds_iops"]), 5)
+        self.assertEqual(self.everything(), self.before)
+
+    def test_of_a_preparation_they_hold_until_it_ends_and_are_put_back_when_it_is_stopped(self):
+        journal = self.scratch.path("progress.json")
+        running = self.start(self.prepare_words("--idle", "1h", "--resume", journal, *FLAGS))
+        end = time.monotonic() + 60
+        while self.phase(journal) != "idle":
+            self.assertIsNone(running.poll(), "it ended before it was idle")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        self.assertEqual(self.chosen(), ASKED)
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(60), 1)
+        self.assertEqual(self.everything(), self.before)
+        # Rounds that were measured with other settings are not gone on with.
+        refused = blktape.run(*self.prepare_words("--idle", "0s", "--resume", journal))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("belongs to another preparation", refused.stderr)
+
+    def test_after_a_kill_of_a_preparation_the_next_puts_them_back(self):
+        running = self.start(self.prepare_words("--idle", "1h", *FLAGS))
+        running.kill()
+        running.wait()
+        self.assertEqual(self.chosen(), ASKED)
+        said = blktape.run("prepare", "--state", "fresh", "--target", "/nonexistent").stderr
+        self.assertIn("restored %s scheduler: none -> mq-deadline" % os.path.basename(self.device), said)
+        self.assertEqual(self.everything(), self.before)
+
     def test_one_replay_at_a_time_sets_a_disk(self):
         running = self.start()
         second = blktape.run("replay", SAMPLE, "--target", self.device, "--skip-writes", "--set", "nomerges=1")
@@ -129,6 +177,12 @@ class QueueSettingsTest(unittest.TestCase):
             refused = blktape.run("replay", SAMPLE, *words, "--set", "nomerges=2")
             self.assertEqual(refused.returncode, 2)
             self.assertIn(says, refused.stderr)
+        for words, says in ((["--target", image, "--set", "nomerges=2"], "is a file"),
+                            (["--target", self.device, "--set", "nomerges=3"], "nomerges is 0")):
+            refused = blktape.run("prepare", "--state", "used", "--overwrite", "--yes", *words)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(says, refused.stderr)
+        self.assertEqual(os.stat(image).st_blocks, 0, "nothing was written")
 
 
 if __name__ == "__main__":

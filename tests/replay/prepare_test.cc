@@ -104,6 +104,15 @@ TEST(PrepareTest, AStoppedPreparationGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(options.progress_path)) << "removed when done";
 }
 
+TEST(PrepareTest, QueueSettingsOfAFileAreRefusedBeforeAnythingIsWritten) {
+  PrepareOptions options = Quick(SparseFile("no-queue.img", 4 * kMiB));
+  options.replay.queue_settings = {{.name = "nomerges", .value = "2"}};
+  const uint64_t before = AllocatedBytes(options.target_path);
+  const auto refused = RunPrepare(options, kRunOn, nullptr);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(AllocatedBytes(options.target_path), before);
+}
+
 TEST(PrepareTest, AJournalOfAnotherTargetIsRefused) {
   PrepareOptions options = Quick(SparseFile("other.img", 4 * kMiB));
   options.progress_path = FreshPath("other.json");
