@@ -172,7 +172,13 @@ int RunScore(ScoreOptions options, const Flags& flags) {
     std::printf("\nReport and result traces: %s/report.txt, report.json, *.tape\n",
                 session.folder.c_str());
   }
-  return report->valid() ? kExitOk : kExitDegraded;
+  bool restored = true;
+  for (const ScoredRun& run : report->runs) {
+    const auto& left = run.outcome.settings_not_restored();
+    TellNotRestored({left.begin(), left.end()});
+    restored = restored && left.empty();
+  }
+  return report->valid() && restored ? kExitOk : kExitDegraded;
 }
 
 }  // namespace

@@ -29,4 +29,10 @@ void TellRestoredQueues() {
   }
 }
 
+void TellNotRestored(const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    std::fprintf(stderr, "warning: queue setting not restored: %s\n", setting.c_str());
+  }
+}
+
 }  // namespace blktape

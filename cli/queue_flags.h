@@ -17,4 +17,7 @@ Result<std::vector<QueueSetting>> ParseQueueSettings(const std::vector<std::stri
 // says so on stderr.
 void TellRestoredQueues();
 
+// At their end: warns on stderr of settings that could not be put back.
+void TellNotRestored(const std::vector<std::string>& settings);
+
 }  // namespace blktape
