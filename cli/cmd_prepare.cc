@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,10 +20,13 @@
 #include "replay/prepare.h"
 #include "replay/queue_setting.h"
 #include "replay/replayer.h"
+#include "replay/steady_state.h"
 #include "replay/target.h"
 
 namespace blktape {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct PrepareFlags {
   PrepareOptions prepare;
@@ -65,7 +69,18 @@ void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
   for (size_t i = 0; i < report.rounds_iops.size(); ++i) {
     std::printf("  round %-6zu %10.0f IOPS\n", i + 1, report.rounds_iops[i]);
   }
-  if (flags.prepare.state != PrepareOptions::State::kUsed) return;
+  if (flags.prepare.state != PrepareOptions::State::kUsed) {
+    if (flags.prepare.replay.trace_path.empty()) {
+      std::printf(
+          "  without --trace nothing was written: reads of what was never written flatter a\n"
+          "  drive\n");
+    }
+    return;
+  }
+  if (report.rounds_iops.size() < kSteadyWindow) {
+    std::printf("  NOT STEADY: it takes %zu rounds to tell\n", kSteadyWindow);
+    return;
+  }
   std::printf(
       "  %s: over the last five rounds max - min is %.1f %% of the mean (20 allowed),\n"
       "  the fitted line changes by %.1f %% (10 allowed)\n",
@@ -74,28 +89,41 @@ void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
 }
 
 void PrintJson(const PrepareFlags& flags, const PrepareReport& report) {
-  nlohmann::ordered_json json = {{"target", flags.prepare.target_path},
-                                 {"state", flags.state},
-                                 {"resumed", report.resumed},
-                                 {"filled_bytes", report.filled_bytes},
-                                 {"discarded_bytes", report.discarded_bytes},
-                                 {"prefilled_bytes", report.prefilled_bytes},
-                                 {"rounds_iops", report.rounds_iops},
-                                 {"settings_changed", report.settings_changed},
-                                 {"settings_not_restored", report.settings_not_restored}};
+  Json json = {{"target", flags.prepare.target_path},
+               {"state", flags.state},
+               {"resumed", report.resumed},
+               {"filled_bytes", report.filled_bytes},
+               {"discarded_bytes", report.discarded_bytes},
+               {"prefilled_bytes", report.prefilled_bytes},
+               {"rounds_iops", report.rounds_iops},
+               {"settings_changed", report.settings_changed},
+               {"settings_not_restored", report.settings_not_restored}};
   if (flags.prepare.state == PrepareOptions::State::kUsed) {
+    const bool judged = report.rounds_iops.size() >= kSteadyWindow;
     json["steady"] = report.steady;
-    json["spread"] = report.window.spread;
-    json["slope"] = report.window.slope;
+    json["spread"] = judged ? Json(report.window.spread) : Json(nullptr);
+    json["slope"] = judged ? Json(report.window.slope) : Json(nullptr);
   }
-  std::puts(
-      json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace).c_str());
+  std::puts(json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace).c_str());
+}
+
+// Flags of the other state would be without effect.
+Status CheckState(const std::string& state, const Flags& given) {
+  const bool used = state == "used";
+  for (const char* flag : {"--trace", "--device", "--remap", "--round", "--rounds"}) {
+    const bool of_used = std::string_view(flag).starts_with("--round");
+    if (!given.Given(flag) || of_used == used) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  std::string(flag) + " goes with --state " + (of_used ? "used" : "fresh"));
+  }
+  return OkStatus();
 }
 
 int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   PrepareOptions& prepare = flags->prepare;
   if (flags->state.empty()) return UsageError("--state used or --state fresh");
   if (prepare.target_path.empty()) return UsageError("no target is named\n  try:  --target PATH");
+  if (Status fits = CheckState(flags->state, given); !fits.ok()) return Fail(fits);
   prepare.state =
       flags->state == "used" ? PrepareOptions::State::kUsed : PrepareOptions::State::kFresh;
   prepare.replay.mappings = {{flags->device, prepare.target_path}};
@@ -123,9 +151,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
     return Fail(report.status());
   }
   flags->json ? PrintJson(*flags, *report) : PrintText(*flags, *report);
-  for (const std::string& one : report->settings_not_restored) {
-    std::fprintf(stderr, "warning: queue setting not restored: %s\n", one.c_str());
-  }
+  TellNotRestored(report->settings_not_restored);
   const bool used = prepare.state == PrepareOptions::State::kUsed;
   const bool whole = (!used || report->steady) && report->settings_not_restored.empty();
   return whole ? kExitOk : kExitDegraded;
@@ -138,14 +164,14 @@ std::function<int()> DeclarePrepare(Flags* flags) {
                 "used: filled twice, then random 4 KiB writes until steady; fresh: discarded, "
                 "then every block written that the trace reads first");
   flags->Text("--target", &prepare.target_path, "Block device or file to prepare", "PATH");
-  flags->Text("--trace", &prepare.replay.trace_path, "The trace that will be replayed (fresh)",
+  flags->Text("--trace", &prepare.replay.trace_path, "fresh: the trace that will be replayed",
               "FILE");
-  flags->Text("--device", &options->device, "Its device that goes to this target", "NAME");
+  flags->Text("--device", &options->device, "fresh: its device that goes to this target", "NAME");
   flags->Choice("--remap", &prepare.replay.remap, {"refuse", "offset", "scale", "wrap"},
-                "As the replay will do it (default refuse)");
+                "fresh: as the replay will do it (default refuse)");
   flags->Size("--span", &options->span_bytes, "Only so much from the start (default: all)");
-  flags->Duration("--round", &prepare.round_ns, "Length of a round (default 60s)");
-  flags->Count("--rounds", &options->rounds, "At most so many rounds (default 25)");
+  flags->Duration("--round", &prepare.round_ns, "used: length of a round (default 60s)");
+  flags->Count("--rounds", &options->rounds, "used: at most so many rounds (default 25)");
   flags->Duration("--idle", &prepare.idle_ns, "Leave it alone at the end (default 60s)");
   flags->Text("--resume", &prepare.progress_path,
               "Keep in this file what is done; a stopped preparation goes on from it", "FILE");

@@ -119,6 +119,7 @@ class Preparation {
     journal_.target =
         fmt::format("{} {} {} {} span {}", options_.target_path, target->description().serial(),
                     target->size_bytes(), used ? "used" : "fresh", span_bytes_);
+    if (!used) journal_.target += " for " + options_.replay.trace_path;
     for (const QueueSetting& setting : options_.replay.queue_settings) {
       journal_.target += " " + setting.name + "=" + setting.value;
     }

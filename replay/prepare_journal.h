@@ -11,7 +11,7 @@ namespace blktape {
 // What of a preparation is done, kept in a small file so that it can go on after a stop or a crash.
 // Not thread-safe.
 struct PrepareJournal {
-  std::string target;  // what it belongs to: path, serial, size, state, span, settings
+  std::string target;  // what it belongs to: path, serial, size, state, span, trace, settings
   std::string phase;
   uint64_t done_bytes = 0;  // of that phase
   std::vector<double> rounds_iops = {};
