@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -71,7 +72,6 @@ Status TakeRule(const Flags& given, ReplayFlags* flags) {
   if (!timed) {
     replay.rule = given.Given("--queue-depth") ? TimingRule::kQueueDepth : TimingRule::kMaxOrder;
   }
-  replay.queue_depth = static_cast<uint32_t>(flags->queue_depth);
   if (!timed && given.Given("--speed") && flags->think != "keep") {
     return Status(StatusCode::kInvalidArgument,
                   "--speed means nothing at maximum speed, unless think time is kept");
@@ -107,15 +107,15 @@ Status TakeFlags(const Flags& given, ReplayFlags* flags) {
   RETURN_IF_ERROR(TakeRule(given, flags));
   RETURN_IF_ERROR(TakeOffset(flags));
   ASSIGN_OR_RETURN(flags->replay.queue_settings, ParseQueueSettings(flags->settings));
-  if (flags->queue_depth > 1'000'000 || flags->depth > 1'000'000) {
-    return Status(StatusCode::kInvalidArgument, "a queue depth is at most 32767");
-  }
-  flags->replay.depth = static_cast<uint32_t>(flags->depth);
-  flags->replay.threads =
-      static_cast<uint32_t>(std::clamp<uint64_t>(flags->threads, 1, UINT32_MAX));
-  flags->replay.compressible_percent =
-      static_cast<uint32_t>(std::min<uint64_t>(flags->compressible, 101));
-  flags->replay.dedupe_percent = static_cast<uint32_t>(std::min<uint64_t>(flags->dedupe, 101));
+  // What is far too large stays too large; whoever runs the replay says what the limit is.
+  const auto narrow = [](uint64_t count) {
+    return static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+  };
+  flags->replay.queue_depth = narrow(flags->queue_depth);
+  flags->replay.depth = narrow(flags->depth);
+  flags->replay.threads = std::max(1U, narrow(flags->threads));
+  flags->replay.compressible_percent = narrow(flags->compressible);
+  flags->replay.dedupe_percent = narrow(flags->dedupe);
   flags->replay.realtime = !flags->no_realtime;
   flags->replay.order_overlaps = !flags->allow_overlaps;
   return OkStatus();

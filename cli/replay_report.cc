@@ -227,12 +227,19 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
   json["free_slot"] = {{"ios", outcome.free_slot()},
                        {"late_100us", outcome.late_free_100us()},
                        {"late_1ms", outcome.late_free_1ms()},
-                       {"lateness_p999_ns", outcome.free_lateness_p999_ns()}};
+                       {"lateness_p999_ns", outcome.has_free_lateness_p999_ns()
+                                                ? Json(outcome.free_lateness_p999_ns())
+                                                : Json(nullptr)}};
   json["overlaps_ordered"] = outcome.overlaps_ordered();
+  json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();
-  json["null_engine_ns"] = outcome.null_engine_ns();
-  json["issuer_busy_max_share"] = static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e6;
+  json["null_engine_ns"] =
+      outcome.has_null_engine_ns() ? Json(outcome.null_engine_ns()) : Json(nullptr);
+  json["issuer_busy_max_share"] =
+      outcome.has_issuer_busy_max_share_ppm()
+          ? Json(static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e6)
+          : Json(nullptr);
   json["foreign_sectors"] =
       outcome.has_foreign_sectors() ? Json(outcome.foreign_sectors()) : Json(nullptr);
   json["verified_sectors"] =
