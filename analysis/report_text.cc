@@ -165,7 +165,8 @@ std::string LatencyTable(const Profile& profile) {
   };
   section("D2C, service", &Profile::Latencies::d2c);
   section("Q2C, response", &Profile::Latencies::q2c);
-  if (replay) section("Q2D, lateness", &Profile::Latencies::q2d);
+  // Lateness of the host and backlog of the drive together.
+  if (replay) section("Q2D, past due", &Profile::Latencies::q2d);
   return text;
 }
 

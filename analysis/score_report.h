@@ -22,7 +22,7 @@ struct ScoredRun {
   std::string rule;   // "timed x1", "max order"
   std::string engine;
   proto::ReplayOutcome outcome;
-  LatencyHistogram lateness;  // Q2D of data requests
+  LatencyHistogram lateness;  // the host's, of all operations
   LatencyHistogram service;   // D2C of data requests
   int64_t busy_ns = 0;
   int64_t wait_ns = 0;
