@@ -295,23 +295,35 @@ Command RecordCommand() {
     declare->TextList("-m,--mount", &flags->mounts, "The disks under this path", "PATH");
     declare->Switch("--all", &flags->all, "All physical disks");
     declare->Text("-o,--output", &flags->output, "The trace, or a folder of traces", "FILE");
-    declare->Duration("--duration", &flags->duration_ns, "End after this time (90s, 8h)");
-    declare->Duration("--rotate", &flags->rotate_ns, "New file so often; days at midnight (1d)");
-    declare->Size("--rotate-size", &flags->rotate_bytes, "New file at this size (500M)");
-    declare->Size("--keep", &flags->keep_bytes, "Remove the oldest beyond this in all (5G)");
+    declare->Duration("--duration", &flags->duration_ns, "End after this time, as in 90s or 8h");
+    declare->Duration("--rotate", &flags->rotate_ns,
+                      "Into a folder: begin a new file so often, as in 1h; 1d: at midnight");
+    declare->Size("--rotate-size", &flags->rotate_bytes,
+                  "Into a folder: begin a new file at this size, as in 500M");
+    declare->Size("--keep", &flags->keep_bytes,
+                  "Into a folder: remove the oldest traces once all are larger, as in 5G");
     std::vector<std::string> sources = {"auto"};
     for (const std::string& name : LiveSourceNames()) sources.push_back(name);
-    declare->Choice("--source", &flags->source, sources, "Events by; auto: first that works");
-    declare->Size("--buffer", &flags->buffer_bytes, "Kernel buffer a CPU; default by memory");
-    declare->TextList("--op", &flags->ops, "Keep these: read,write,discard,flush", "LIST");
-    declare->TextList("--lba", &flags->lbas, "Keep FIRST-LAST, in sectors of 512 B", "RANGE");
-    declare->Switch("--no-process-names", &flags->no_process_names, "Leave the names out");
-    declare->Switch("--hash-process-names", &flags->hash_process_names, "Store hashes of them");
+    declare->Choice("--source", &flags->source, sources,
+                    "What tells the events (default auto: the first that works)");
+    declare->Size("--buffer", &flags->buffer_bytes,
+                  "Kernel memory a CPU for events (default: by the machine's memory)");
+    declare->TextList("--op", &flags->ops, "Keep only these, as in read,write,discard,flush",
+                      "LIST");
+    declare->TextList("--lba", &flags->lbas,
+                      "Keep only I/Os that touch FIRST-LAST, in sectors of 512 B", "RANGE");
+    declare->Switch("--no-process-names", &flags->no_process_names,
+                    "Leave the names of processes out");
+    declare->Switch("--hash-process-names", &flags->hash_process_names,
+                    "Store hashes of the names of processes instead");
     declare->Duration("--crash-window", &flags->crash_window_ns,
-                      "What a crash may cost; default 1s");
-    declare->Size("--leave-free", &flags->leave_free_given, "Pause at this much free space; 1 %");
-    declare->Duration("--settle", &flags->settle_ns, "Wait for COMMAND's writes so long; 40s");
-    declare->Switch("--status", &flags->status, "Figures of recordings that run");
+                      "So much of the recording a crash may cost (default 1s)");
+    declare->Size(
+        "--leave-free", &flags->leave_free_given,
+        "Pause while the disk of the trace has less free space (default 1 % of it, at most 1G)");
+    declare->Duration("--settle", &flags->settle_ns,
+                      "After COMMAND: wait at most so long for its writes (default 40s)");
+    declare->Switch("--status", &flags->status, "Show the figures of recordings that run");
     declare->Switch("--json", &flags->json, "Print the result as JSON");
     declare->AfterDashes(&flags->command, "run this and record until it ends");
     return [flags, declare]() {

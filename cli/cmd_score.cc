@@ -198,11 +198,10 @@ Command ScoreCommand() {
         flags->Text("--target", &session.target_path,
                     "Block device or file; what the trace writes is written there", "PATH");
         flags->Count("--cycles", &session.cycles,
-                     "Cycles of a timed run and a run at max speed [3]");
+                     "Cycles of a timed run and a run at max speed (default 3)");
         flags->Switch("--published", &options->published,
                       "At least 5 cycles, and up to 15 until +-1.5 % is reached");
-        flags->Switch("--overwrite", &session.overwrite,
-                      "The content of the device may be destroyed");
+        flags->Switch("--overwrite", &session.overwrite, "The content of the target may be lost");
         flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
         flags->Switch("--create", &options->create, "Make the target file if it does not exist");
         flags->Switch("--accept-loss", &session.loss_accepted,
@@ -210,13 +209,13 @@ Command ScoreCommand() {
         flags->Text("--reference", &session.reference_folder,
                     "Folder of an earlier score of this trace: that drive is 1000", "DIR");
         flags->Choice("--engine", &session.engine, {"auto", "io_uring", "libaio"},
-                      "How requests reach the target [auto]");
+                      "What issues the I/Os (default auto: probes the target)");
         flags->Choice("--unsupported", &session.unsupported, {"fail", "skip", "emulate"},
-                      "Operations that the target lacks [fail]");
+                      "Operations the target lacks (default fail)");
         DeclareQueueSettings(flags, &options->settings);
-        flags->Duration("--pause", &session.pause_ns, "Idle time before each run [2s]");
+        flags->Duration("--pause", &session.pause_ns, "Idle time before each run (default 2s)");
         flags->Text("-o,--output", &session.folder,
-                    "Where report and result traces go [TRACE-on-TARGET]", "DIR");
+                    "Where report and result traces go (default TRACE-on-TARGET)", "DIR");
         flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
         return [options, flags] { return RunScore(*options, *flags); };
       },
