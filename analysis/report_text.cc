@@ -217,6 +217,33 @@ std::string Cell(const LatencyHistogram& histogram, std::optional<int64_t> ns) {
 
 }  // namespace
 
+std::string Wrapped(std::string_view first, std::string_view indent, std::string_view text) {
+  constexpr size_t kColumns = 79;
+  std::string wrapped(first);
+  size_t column = first.size();
+  size_t begin = 0;
+  bool line_is_empty = true;
+  while (begin < text.size()) {
+    size_t end = text.find_first_of(" \n", begin);
+    if (end == std::string_view::npos) end = text.size();
+    const size_t length = end - begin;
+    if (!line_is_empty && column + 1 + length > kColumns) {
+      wrapped += "\n" + std::string(indent);
+      column = indent.size();
+      line_is_empty = true;
+    }
+    if (!line_is_empty) {
+      wrapped += ' ';
+      ++column;
+    }
+    wrapped += text.substr(begin, length);
+    column += length;
+    line_is_empty = false;
+    begin = end + 1;
+  }
+  return wrapped + "\n";
+}
+
 std::string LatencyHeading(std::string_view title) {
   return fmt::format("{:<13}{:>9}{:>10}{:>11}{:>11}{:>12}{:>10}\n", title, "mean", "p50", "p95",
                      "p99", "p99.9", "max");

@@ -14,35 +14,6 @@
 namespace blktape {
 namespace {
 
-constexpr size_t kColumns = 79;
-
-// `text` broken at blanks, each line after the first indented.
-std::string Wrapped(std::string_view first, std::string_view indent, const std::string& text) {
-  std::string wrapped(first);
-  size_t column = first.size();
-  size_t begin = 0;
-  bool line_is_empty = true;
-  while (begin < text.size()) {
-    size_t end = text.find_first_of(" \n", begin);
-    if (end == std::string::npos) end = text.size();
-    const size_t length = end - begin;
-    if (!line_is_empty && column + 1 + length > kColumns) {
-      wrapped += "\n" + std::string(indent);
-      column = indent.size();
-      line_is_empty = true;
-    }
-    if (!line_is_empty) {
-      wrapped += ' ';
-      ++column;
-    }
-    wrapped.append(text, begin, length);
-    column += length;
-    line_is_empty = false;
-    begin = end + 1;
-  }
-  return wrapped + "\n";
-}
-
 std::string TargetNames(const ScoreReport& report) {
   std::string names;
   for (const proto::Device& target : report.targets) {

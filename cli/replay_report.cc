@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -38,23 +37,9 @@ std::string Line(const std::string& label, const std::string& text) {
   return fmt::format("{:<12}{}\n", label, text);
 }
 
-// The same within 79 columns, broken between words.
-std::string Wrapped(std::string label, const std::string& text) {
-  constexpr size_t kWidth = 67;
-  std::string lines;
-  std::string line;
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    if (!line.empty() && line.size() + 1 + (end - begin) > kWidth) {
-      lines += Line(label, line);
-      label.clear();
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + text.substr(begin, end - begin);
-    begin = end + 1;
-  }
-  return lines + Line(label, line);
+// The same, broken between words where it is too long.
+std::string WrappedLine(const std::string& label, const std::string& text) {
+  return Wrapped(fmt::format("{:<12}", label), std::string(12, ' '), text);
 }
 
 template <typename Map>
@@ -69,7 +54,7 @@ std::string CountLines(const std::string& label, const Map& counts) {
 // What a reader must know before believing the figures.
 std::string Warnings(const proto::ReplayOutcome& outcome) {
   std::string lines;
-  const auto warn = [&lines](const std::string& text) { lines += Wrapped("note", text); };
+  const auto warn = [&lines](const std::string& text) { lines += WrappedLine("note", text); };
   if (outcome.stopped_early()) warn("stopped early: " + outcome.stop_reason());
   for (const auto& [error, count] : outcome.errors_by_errno()) {
     warn(fmt::format("{} I/Os failed: {}", FormatCount(count), std::strerror(error)));
@@ -127,8 +112,9 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   const proto::ReplayPlan& plan = profile.header.replay();
   std::string text = Line("replayed", plan.trace_name() + ", " + plan.rule());
   for (const proto::Device& target : plan.targets()) text += Line("on", DescribeTarget(target));
-  for (const std::string& setting : plan.settings_changed()) text += Wrapped("setting", setting);
-  text += Wrapped("engine", plan.engine() + ": " + plan.engine_mode());
+  for (const std::string& setting : plan.settings_changed())
+    text += WrappedLine("setting", setting);
+  text += WrappedLine("engine", plan.engine() + ": " + plan.engine_mode());
   if (outcome.host_granted_size() > 0) {
     std::string granted;
     for (const std::string& one : outcome.host_granted()) {
@@ -152,11 +138,11 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                           outcome.idle_cut_ns() > 0
                               ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
                               : ""));
-  text +=
-      Wrapped("data", fmt::format("{} read, {} written; {} in all, {} while busy",
-                                  FormatBytes(profile.of(Op::kRead).bytes),
-                                  FormatBytes(profile.of(Op::kWrite).bytes),
-                                  Rate(bytes, outcome.wall_ns()), Rate(bytes, profile.busy_ns)));
+  text += WrappedLine(
+      "data", fmt::format("{} read, {} written; {} in all, {} while busy",
+                          FormatBytes(profile.of(Op::kRead).bytes),
+                          FormatBytes(profile.of(Op::kWrite).bytes), Rate(bytes, outcome.wall_ns()),
+                          Rate(bytes, profile.busy_ns)));
   if (outcome.has_verified_sectors()) {
     text += Line("verified",
                  fmt::format("{} sectors, {} wrong", FormatCount(outcome.verified_sectors()),
