@@ -69,8 +69,8 @@ Command ReplayCommand();
 Command PrepareCommand();
 Command ScoreCommand();
 
-// Prints "error: ..." on stderr and returns the exit code that fits: kExitUsage for
-// kInvalidArgument, else kExitFailed.
+// Prints "error: ..." on stderr, with a way out where rights are missing that root has, and returns
+// the exit code that fits: kExitUsage for kInvalidArgument, else kExitFailed.
 int Fail(const Status& status);
 int UsageError(const std::string& message);
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -224,6 +226,10 @@ int RunVerb(const Command& command, const Line& line) {
 
 int Fail(const Status& status) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  if (status.code() == StatusCode::kPermissionDenied && geteuid() != 0 &&
+      status.message().find("try:") == std::string::npos) {
+    std::fprintf(stderr, "  try:  sudo blktape ..., or as a user who may\n");
+  }
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 

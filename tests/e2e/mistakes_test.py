@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 from tests.harness import blktape, cases, devices
@@ -46,9 +48,19 @@ class MissingFileTest(unittest.TestCase):
                 self.check_refused(1, verb, "/dev/null", says=["/dev/null"])
 
     def test_a_missing_argument_is_usage(self):
-        for verb in ("info", "analyze", "dump", "replay", "score", "import", "record"):
+        for verb in ("info", "analyze", "dump", "replay", "score", "import", "record", "prepare", "recover"):
             with self.subTest(verb):
                 self.check_refused(2, verb)
+
+    def test_a_preparation_takes_only_flags_of_its_state(self):
+        for state, other, words in (("used", "fresh", ["--trace", SAMPLE]), ("fresh", "used", ["--rounds", "5"])):
+            self.check_refused(2, "prepare", "--state", state, "--target", "/dev/null", *words,
+                               says=[words[0] + " goes with --state " + other])
+
+    def test_a_queue_depth_beyond_all_is_refused(self):
+        for flag in ("--queue-depth", "--depth"):
+            for depth in ("32768", "99999999999"):
+                self.check_refused(2, "replay", SAMPLE, "--engine", "null", flag, depth, says=["at most 32767"])
 
     def test_a_replay_needs_a_target(self):
         self.check_refused(2, "replay", SAMPLE, says=["--target"])
@@ -61,6 +73,66 @@ class MissingFileTest(unittest.TestCase):
         self.check_refused(1, "record", "--device", "/dev/no-such-disk", "-o", "/tmp/never.tape", "--", "true",
                            says=["no-such-disk"])
         self.assertFalse(os.path.exists("/tmp/never.tape"))
+
+
+class WithoutRightsTest(unittest.TestCase):
+    """What an ordinary user may not: refused by name, with a way out, and nothing left behind."""
+
+    NOBODY = 65534
+
+    def setUp(self):
+        devices.need_devices()  # root, who can become somebody else
+        self.scratch = devices.Scratch(self)
+        # The build's own folders are closed to others.
+        self.folder = tempfile.mkdtemp(prefix="blktape-test.", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o755)
+        self.program = shutil.copy(blktape.PROGRAM, self.folder)
+        self.trace = shutil.copy(SAMPLE, self.folder)
+        self.home = os.path.join(self.folder, "home")
+        os.mkdir(self.home)
+        os.chown(self.home, self.NOBODY, self.NOBODY)
+
+    def run_as_nobody(self, *words):
+        return subprocess.run([self.program, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              user=self.NOBODY, group=self.NOBODY, extra_groups=[], cwd=self.home,
+                              env={"HOME": self.home, "PATH": os.environ["PATH"]}, check=False)
+
+    def check_refused(self, *words, says):
+        result = self.run_as_nobody(*words)
+        self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
+        self.assertTrue(result.stderr.startswith("error: "), result.stderr)
+        self.assertRegex(result.stderr, r"\n  try:  (sudo blktape|as root)")
+        for text in says:
+            self.assertIn(text, result.stderr)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_a_recording_is_refused(self):
+        device = self.scratch.loop(1 << 20)
+        for source in ("auto", "tracefs", "bpf"):
+            with self.subTest(source):
+                self.check_refused("record", "--device", device, "--source", source, "-o", "a.tape", "--", "true",
+                                   says=["root"])
+
+    def test_another_users_device_is_no_target(self):
+        device = self.scratch.loop(1 << 30, "disk.img")
+        before = digest(self.scratch.path("disk.img"))
+        for words in (["replay", self.trace], ["score", self.trace], ["prepare", "--state", "used"]):
+            with self.subTest(words[0]):
+                self.check_refused(*words, "--target", device, "--overwrite", "--yes", says=[device])
+        self.assertEqual(digest(self.scratch.path("disk.img")), before)
+
+    def test_an_unreadable_trace_is_named(self):
+        os.chmod(self.trace, 0o600)
+        for words in (["info"], ["analyze"], ["dump"], ["recover", "-o", "b.tape"], ["import", "-o", "b.tape"],
+                      ["replay", "--engine", "null"], ["score", "--target", "scratch.img", "--create"]):
+            with self.subTest(words[0]):
+                self.check_refused(words[0], self.trace, *words[1:], says=[self.trace])
+
+    def test_what_needs_no_rights_works(self):
+        target = os.path.join(self.home, "scratch.img")
+        result = self.run_as_nobody("replay", self.trace, "--target", target, "--create", "--max", "--to", "1s")
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 class TargetRefusalTest(unittest.TestCase):
@@ -76,9 +148,10 @@ class TargetRefusalTest(unittest.TestCase):
 
     def check_refused(self, device, image, *words, says):
         before = digest(image)
-        for verb in ("replay", "score"):
-            result = blktape.run(verb, SAMPLE, "--target", device, "--yes", *words)
-            self.assertEqual(result.returncode, 1, verb + ": " + result.stderr)
+        for verb in (["replay", SAMPLE], ["score", SAMPLE],
+                     ["prepare", "--state", "fresh", "--trace", SAMPLE]):
+            result = blktape.run(*verb, "--target", device, "--yes", *words)
+            self.assertEqual(result.returncode, 1, verb[0] + ": " + result.stderr)
             self.assertRegex(result.stderr, says)
         self.assertEqual(digest(image), before)
 
