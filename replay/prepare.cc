@@ -250,6 +250,12 @@ class Preparation {
                     options_.target_path +
                         ": cannot discard, so it cannot be made fresh\n  try:  --state used");
     }
+    // First of all: a trace that does not fit is refused while the target still holds what it held.
+    const bool has_trace = !options_.replay.trace_path.empty();
+    ReadsBeforeWrites reads;
+    if (has_trace) {
+      ASSIGN_OR_RETURN(reads, FindReadsBeforeWrites());
+    }
     RETURN_IF_ERROR(SweepPhase(
         "discard", span_bytes_,
         [this](uint64_t from) {
@@ -257,8 +263,7 @@ class Preparation {
                        kDiscardBytes);
         },
         &report_.discarded_bytes));
-    if (options_.replay.trace_path.empty()) return OkStatus();
-    ASSIGN_OR_RETURN(const ReadsBeforeWrites reads, FindReadsBeforeWrites());
+    if (!has_trace) return OkStatus();
     const BlockSet& blocks = reads.blocks();
     return SweepPhase(
         "write what is read first", blocks.size() * BlockSet::kBlockBytes,

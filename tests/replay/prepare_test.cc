@@ -85,6 +85,15 @@ TEST(PrepareTest, FreshHoldsExactlyTheBlocksThatTheTraceReadsFirst) {
   EXPECT_NE(Content(target, 15 * kMiB, 4096), std::string(4096, '\0'));
 }
 
+TEST(PrepareTest, ATraceThatDoesNotFitIsRefusedWhileTheTargetHoldsWhatItHeld) {
+  PrepareOptions options = Quick(SparseFile("small.img", 4 * kMiB));
+  options.state = PrepareOptions::State::kFresh;
+  options.replay.trace_path = TempTrace("far.tape", {Read(0, 10, 15 * kMiB, 4096)});
+  const auto refused = RunPrepare(options, kRunOn, nullptr);
+  EXPECT_THAT(refused.status().message(), HasSubstr("too small"));
+  EXPECT_EQ(Content(options.target_path, 0, 1), "x");
+}
+
 TEST(PrepareTest, AStoppedPreparationGoesOnWhereItWas) {
   const std::string target = SparseFile("resume.img", 16 * kMiB);
   PrepareOptions options = Quick(target);
