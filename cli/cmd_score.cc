@@ -45,14 +45,13 @@ std::string DefaultFolder(const ScoreSessionOptions& options) {
 
 Status MakeFolder(const std::string& folder) {
   std::error_code error;
-  if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error)) {
-    return Status(StatusCode::kAlreadyExists, folder +
-                                                  " is there already and not empty\n"
-                                                  "  try:  -o DIR with a new name");
-  }
   std::filesystem::create_directories(folder, error);
+  const bool empty = !error && std::filesystem::is_empty(folder, error);
   if (error) return ErrnoStatus(error.value(), folder);
-  return OkStatus();
+  if (empty) return OkStatus();
+  return Status(StatusCode::kAlreadyExists, folder +
+                                                " is there already and not empty\n"
+                                                "  try:  -o DIR with a new name");
 }
 
 Status WriteWhole(const std::string& path, const std::string& text) {
