@@ -35,6 +35,7 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
       const std::string model = target.at("model").get<std::string>();
       reference.name = model.empty() ? target.at("path").get<std::string>() : model;
     }
+    reference.rule = json.at("rule").get<std::string>();
     Cycles cycles(json.at("cycles").get<size_t>());
     for (const Json& segment : json.at("segments")) {
       if (segment.at("cycles").size() != cycles.size()) return damaged;

@@ -79,6 +79,8 @@ class Session {
                       options_.reference_folder + "/report.json has other segments than the trace");
       }
       report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
+      // Queues set otherwise, say: a fair question, but not the same one.
+      if (measured.rule != report_.rule) report_.reference += ", by the rule " + measured.rule;
       if (measured.interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
       report_.reference_costs = std::move(measured.costs);
       report_.reference_wait_ns = measured.wait_ns;

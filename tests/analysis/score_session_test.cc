@@ -256,8 +256,20 @@ TEST_F(ScoreSessionTest, AnEarlierScoreCanBeTheReference) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_NEAR(second->score->score, 2000, 1e-6);
   EXPECT_THAT(second->reference, HasSubstr("Paper SSD, measured"));
+  EXPECT_THAT(second->reference, Not(HasSubstr("by the rule")));
   EXPECT_THAT(second->reference, Not(HasSubstr("TOO WIDE")));
   EXPECT_THAT(calls_, Not(Contains(HasSubstr("reference"))));
+}
+
+TEST_F(ScoreSessionTest, AReferenceByAnotherRuleIsNamedSo) {
+  const auto first = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(first.ok());
+  MakeReference(ScoreJson(*first));
+  options_.queue_settings = {{.name = "scheduler", .value = "none"}};
+  const auto second = Run(Drive([](uint32_t) { return 25'000; }));
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order"));
+  EXPECT_EQ(second->rule, "score 1: timed x1, max order, scheduler=none");
 }
 
 TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
