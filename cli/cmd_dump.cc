@@ -190,7 +190,7 @@ Command DumpCommand() {
       .examples =
           "blktape dump monday.tape | less\n"
           "blktape dump monday.tape --csv > monday.csv\n"
-          "blktape dump monday.tape --from 1h --to 1h5m",
+          "blktape dump monday.tape --from 60m --to 65m",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<DumpOptions>();
         flags->Positional("TRACE", &options->trace,

@@ -180,7 +180,7 @@ std::function<int()> DeclarePrepare(Flags* flags) {
   DeclareQueueSettings(flags, &options->settings);
   flags->Switch("--overwrite", &prepare.replay.overwrite, "The content of the target may be lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
-  flags->Switch("--json", &options->json, "JSON (bytes, IOPS)");
+  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (bytes, IOPS)");
   return [options, flags] { return RunPrepareVerb(options.get(), *flags); };
 }
 

@@ -106,7 +106,7 @@ class Cli11Flags : public Flags {
   }
   void AfterDashes(std::vector<std::string>* words, const std::string& help) override {
     after_dashes_ = words;
-    app_->footer("  -- COMMAND ...              " + help);
+    app_->footer("  -- COMMAND ...            " + help);
   }
   bool Given(const std::string& name) const override { return app_->count(name) > 0; }
 
@@ -150,6 +150,7 @@ std::string Wrap(const std::string& text, size_t column) {
       wrapped += line.substr(0, space) + "\n";
       line = std::string(column, ' ') + line.substr(space + 1);
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     wrapped += line + "\n";
   }
   return wrapped;
@@ -194,7 +195,13 @@ std::string HelpOf(const Command& command, CLI::App* app) {
     }
     text += "\n";
   }
-  return text + Wrap(app->help(), kHelpColumn);
+  text += Wrap(app->help(), kHelpColumn);
+  const bool times = text.find(" TIME ") != std::string::npos;
+  const bool sizes = text.find(" SIZE ") != std::string::npos;
+  if (times || sizes) text += "\n";
+  if (times) text += "TIME is as in 25ms, 90s, 10m, 8h; a number alone is seconds.\n";
+  if (sizes) text += "SIZE is as in 4096, 128k, 5G: powers of 1024; 5GB is decimal.\n";
+  return text;
 }
 
 int RunVerb(const Command& command, const Line& line) {
