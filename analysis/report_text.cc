@@ -103,32 +103,38 @@ std::string SizeBars(std::string_view title, const SizeHistogram& reads,
   return text;
 }
 
+// "Label          figures", however long those are.
+std::string Line(std::string_view label, std::string_view figures) {
+  constexpr size_t kLabelColumns = 15;
+  return Wrapped(fmt::format("{:<{}}", label, kLabelColumns), std::string(kLabelColumns, ' '),
+                 figures);
+}
+
 std::string AddressText(const Profile& profile) {
-  std::string text = fmt::format(
-      "\nSequential     {:.1f} % of {} reads and writes begin where the one before ended\n",
-      Percent(profile.sequential_device, profile.data_requests),
-      FormatCount(profile.data_requests));
-  text +=
-      fmt::format("Footprint      {}{} ({} read, {} written), all below {}\n",
-                  profile.footprint.exact ? "" : "about ", FormatBytes(profile.footprint.bytes),
-                  FormatBytes(profile.footprint.read_bytes),
-                  FormatBytes(profile.footprint.write_bytes), FormatBytes(profile.max_end_bytes));
-  return text;
+  return "\n" +
+         Line("Sequential", fmt::format("{:.1f} % of {} reads and writes continue the one before",
+                                        Percent(profile.sequential_device, profile.data_requests),
+                                        FormatCount(profile.data_requests))) +
+         Line("Footprint", fmt::format("{}{} ({} read, {} written), all below {}",
+                                       profile.footprint.exact ? "" : "about ",
+                                       FormatBytes(profile.footprint.bytes),
+                                       FormatBytes(profile.footprint.read_bytes),
+                                       FormatBytes(profile.footprint.write_bytes),
+                                       FormatBytes(profile.max_end_bytes)));
 }
 
 std::string TimeText(const Profile& profile) {
   if (profile.busy_ns == 0 && profile.depth_all.max == 0) {
-    return "Busy           n/a, the trace holds no completions\n";
+    return Line("Busy", "n/a, the trace holds no completions");
   }
-  std::string text =
-      fmt::format("Queue depth    {}{} at most, {:.2f} in the mean while busy, {:.3g} over all\n",
-                  profile.depth.limited ? "over " : "", profile.depth.max, profile.depth.mean_busy,
-                  profile.depth.mean);
-  text += fmt::format(
-      "Busy           {} ({:.1f} %), idle {}\n", FormatDurationNs(profile.busy_ns),
-      Percent(static_cast<double>(profile.busy_ns), static_cast<double>(profile.observed_ns)),
-      FormatDurationNs(profile.idle_ns));
-  return text;
+  return Line("Queue depth",
+              fmt::format("{}{} at most, {:.2f} in the mean while busy, {:.3g} over all",
+                          profile.depth.limited ? "over " : "", profile.depth.max,
+                          profile.depth.mean_busy, profile.depth.mean)) +
+         Line("Busy", fmt::format("{} ({:.1f} %), idle {}", FormatDurationNs(profile.busy_ns),
+                                  Percent(static_cast<double>(profile.busy_ns),
+                                          static_cast<double>(profile.observed_ns)),
+                                  FormatDurationNs(profile.idle_ns)));
 }
 
 std::string IdleTable(const Profile& profile) {
@@ -274,10 +280,10 @@ std::string ProfileText(const Profile& profile, std::string_view name) {
     text += AddressText(profile);
     text += TimeText(profile);
     if (profile.flushes_asked) {
-      text += fmt::format("Flushes        {} asked for, {} flagged writes, {} at the drive\n",
-                          FormatCount(*profile.flushes_asked),
-                          FormatCount(profile.flagged_writes_asked.value_or(0)),
-                          FormatCount(profile.of(Op::kFlush).ios));
+      text += Line("Flushes", fmt::format("{} asked for, {} flagged writes, {} at the drive",
+                                          FormatCount(*profile.flushes_asked),
+                                          FormatCount(profile.flagged_writes_asked.value_or(0)),
+                                          FormatCount(profile.of(Op::kFlush).ios)));
     }
     text += IdleTable(profile);
     text += LatencyTable(profile);

@@ -147,17 +147,18 @@ std::string DerivedText(const ScoreReport& report) {
 
 std::string RunTable(const ScoreReport& report) {
   if (report.runs.empty()) return "";
+  static constexpr const char* kRow = "{:<16} {:>9} {:>10} {:>14} {:>10} {:>13}{}\n";
   std::string text =
-      "\nRun               I/Os       wall    lateness p99        max   service p50\n";
+      "\n" + fmt::format(kRow, "Run", "I/Os", "wall", "lateness p99", "max", "service p50", "");
   const auto cell = [](const std::optional<int64_t>& ns) {
     return ns ? FormatDurationNs(*ns) : std::string("n/a");
   };
   for (const ScoredRun& run : report.runs) {
     text +=
-        fmt::format("  {:<14}{:>6} {:>10}    {:>12} {:>10}  {:>12}{}\n", run.label,
-                    FormatCount(run.outcome.completed()), FormatDurationNs(run.outcome.wall_ns()),
-                    cell(run.lateness.PercentileNs(kP99)), cell(run.lateness.max_ns()),
-                    cell(run.service.PercentileNs(kP50)), run.invalid_reasons.empty() ? "" : " !");
+        fmt::format(kRow, "  " + run.label, FormatCount(run.outcome.completed()),
+                    FormatDurationNs(run.outcome.wall_ns()), cell(run.lateness.PercentileNs(kP99)),
+                    cell(run.lateness.max_ns()), cell(run.service.PercentileNs(kP50)),
+                    run.invalid_reasons.empty() ? "" : " !");
   }
   return text;
 }

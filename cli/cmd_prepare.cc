@@ -82,8 +82,9 @@ void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
     return;
   }
   std::printf(
-      "  %s: over the last five rounds max - min is %.1f %% of the mean (20 allowed),\n"
-      "  the fitted line changes by %.1f %% (10 allowed)\n",
+      "  %s over the last five rounds:\n"
+      "    max - min is %.1f %% of the mean (20 allowed),\n"
+      "    the fitted line changes by %.1f %% of it (10 allowed)\n",
       report.steady ? "steady" : "NOT STEADY", report.window.spread * 100,
       report.window.slope * 100);
 }
@@ -121,7 +122,9 @@ Status CheckState(const std::string& state, const Flags& given) {
 
 int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   PrepareOptions& prepare = flags->prepare;
-  if (flags->state.empty()) return UsageError("--state used or --state fresh");
+  if (flags->state.empty()) {
+    return UsageError("into which state?\n  try:  --state used, or --state fresh");
+  }
   if (prepare.target_path.empty()) return UsageError("no target is named\n  try:  --target PATH");
   if (Status fits = CheckState(flags->state, given); !fits.ok()) return Fail(fits);
   prepare.state =

@@ -110,8 +110,10 @@ std::string DescribeTarget(const proto::Device& device) {
 
 std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outcome) {
   const proto::ReplayPlan& plan = profile.header.replay();
-  std::string text = Line("replayed", plan.trace_name() + ", " + plan.rule());
-  for (const proto::Device& target : plan.targets()) text += Line("on", DescribeTarget(target));
+  std::string text = WrappedLine("replayed", plan.trace_name() + ", " + plan.rule());
+  for (const proto::Device& target : plan.targets()) {
+    text += WrappedLine("on", DescribeTarget(target));
+  }
   for (const std::string& setting : plan.settings_changed())
     text += WrappedLine("setting", setting);
   text += WrappedLine("engine", plan.engine() + ": " + plan.engine_mode());
@@ -120,7 +122,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
     for (const std::string& one : outcome.host_granted()) {
       granted += (granted.empty() ? "" : ", ") + one;
     }
-    text += Line("host", granted);
+    text += WrappedLine("host", granted);
   }
   const uint64_t bytes = profile.of(Op::kRead).bytes + profile.of(Op::kWrite).bytes;
   text +=
@@ -243,8 +245,10 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
 }
 
 std::string PreviewText(const ReplayPreview& preview) {
-  std::string text = Line("would run", preview.rule);
-  for (const proto::Device& target : preview.targets) text += Line("on", DescribeTarget(target));
+  std::string text = WrappedLine("would run", preview.rule);
+  for (const proto::Device& target : preview.targets) {
+    text += WrappedLine("on", DescribeTarget(target));
+  }
   for (const std::string& setting : preview.settings) {
     text += Line("setting", setting + " while it runs");
   }

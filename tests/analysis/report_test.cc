@@ -55,6 +55,18 @@ TEST(TextReportTest, IsNarrowAndNamesTheShareOfFourKilobytes) {
   for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
 }
 
+TEST(TextReportTest, LongFiguresAreBroken) {
+  Profile profile = SmallProfile();
+  profile.data_requests = 123'456'789;
+  profile.flushes_asked = 123'456'789;
+  profile.flagged_writes_asked = 123'456'789;
+  const std::string text = ProfileText(profile, "year.tape");
+  EXPECT_THAT(text,
+              HasSubstr("Flushes        123,456,789 asked for, 123,456,789 flagged writes, 0 "));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
+}
+
 TEST(TextReportTest, ANameFromAForeignFileCannotSteerTheTerminal) {
   EXPECT_THAT(ProfileText(SmallProfile(), "x\x1b[2J"), Not(HasSubstr("\x1b")));
 }
