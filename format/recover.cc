@@ -13,8 +13,8 @@ Result<RecoverReport> RecoverTrace(const std::string& from_path, const std::stri
   // Held to the end, so that neither a recorder nor a second recovery is at work on it.
   ASSIGN_OR_RETURN(const UniqueFd lock, LockFile(from_path));
   std::error_code error;
-  if (std::filesystem::symlink_status(to_path, error).type() !=
-      std::filesystem::file_type::not_found) {
+  // A folder that is closed to us hides its files, and takes none.
+  if (std::filesystem::exists(std::filesystem::symlink_status(to_path, error))) {
     return Status(StatusCode::kAlreadyExists, to_path + ": exists; nothing is overwritten");
   }
   const std::string unnamed_path = to_path + ".recovering";

@@ -87,8 +87,8 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path
                                                          const proto::Header& header,
                                                          const TraceWriterOptions& options) {
   std::error_code error;
-  const auto there = std::filesystem::symlink_status(path, error);
-  if (there.type() != std::filesystem::file_type::not_found) {
+  // A folder that is closed to us hides its files, and takes none.
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
     return Status(StatusCode::kAlreadyExists, path + ": exists; nothing is overwritten");
   }
   const std::string partial_path = path + ".partial";

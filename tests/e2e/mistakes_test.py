@@ -129,6 +129,14 @@ class WithoutRightsTest(unittest.TestCase):
             with self.subTest(words[0]):
                 self.check_refused(words[0], self.trace, *words[1:], says=[self.trace])
 
+    def test_a_folder_closed_to_the_user_takes_no_trace(self):
+        closed = os.path.join(self.folder, "closed")
+        os.mkdir(closed, 0o700)
+        trace = os.path.join(closed, "b.tape")
+        for words in (["replay", self.trace, "--engine", "null", "--max"], ["recover", self.trace]):
+            with self.subTest(words[0]):
+                self.check_refused(*words, "-o", trace, says=[trace, "Permission denied"])
+
     def test_what_needs_no_rights_works(self):
         target = os.path.join(self.home, "scratch.img")
         result = self.run_as_nobody("replay", self.trace, "--target", target, "--create", "--max", "--to", "1s")
