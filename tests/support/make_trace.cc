@@ -1,16 +1,14 @@
 // Makes the trace of a load that never was, for tests and benchmarks that need a file:
 //   make_trace PATH COUNT RATE [NAME=VALUE ...]   COUNT I/Os, RATE a second on average
-// The same words give the same trace. What NAME may be, and what it is if it is not given:
-//   kind=mixed        two thirds reads; 4 KiB to 128 KiB, mostly 4 KiB; a third of the I/Os
-//   continue
+// The same words give the same I/Os. What NAME may be, and what it is if it is not given:
+//   kind=mixed        two thirds reads; 4 KiB to 128 KiB, mostly 4 KiB; a third of the I/Os go on
 //                     where the one before ended; exponential gaps
 //   kind=random-read  reads of 4 KiB at random places; exponential gaps
 //   kind=desktop      what DesktopLoad is
 //   span_mib=1024     all is within so much of the device, which is as large; a desktop's: 1048576
 //   burst=1           so many 5 us apart, as one thread submits them, then a gap for all of them;
 //                     a desktop has bursts of its own
-//   frame=0           a frame is ended every so many I/Os, as in a live recording; 0: once it is
-//   full
+//   frame=0           a frame is ended every so many I/Os, as in a recording; 0: once it is full
 
 #include <charconv>
 #include <cmath>
