@@ -28,6 +28,9 @@ class BufferArena {
   // What Acquire(bytes) returned.
   void Release(std::byte* buffer, uint64_t bytes);
 
+  // Touches all of it now, so that no first use waits for the kernel to find and clear pages.
+  void TouchAll() { Touch(base_, capacity_bytes_); }
+
   uint64_t out_bytes() const { return out_bytes_; }
   uint64_t capacity_bytes() const { return capacity_bytes_; }
   // All of it, for registration with an engine.

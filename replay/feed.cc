@@ -12,8 +12,6 @@ namespace {
 
 // Steps prepared ahead: 2048 last 4 ms at 500,000 I/Os a second, and hold 8 MiB at 4 KiB each.
 constexpr size_t kRingSteps = 2048;
-// Prepared ahead in bytes, so that large I/Os leave the arena to those in flight.
-constexpr uint64_t kAheadBytes = 8 << 20;
 // At least as many as there can be buffers out.
 constexpr size_t kReturnRing = 16384;
 constexpr int64_t kShortestPauseNs = 20 * kNanosPerMicro;
@@ -68,9 +66,13 @@ class ThreadedFeed::Lane : public PlanFeed {
   std::atomic<uint64_t> popped_bytes_ = 0;
 };
 
-ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint32_t lanes,
-                           LaneRouter* router)
-    : plan_(plan), arena_(arena), fill_(std::move(fill)), router_(router) {
+ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint64_t ahead_bytes,
+                           uint32_t lanes, LaneRouter* router)
+    : plan_(plan),
+      arena_(arena),
+      fill_(std::move(fill)),
+      ahead_bytes_(ahead_bytes),
+      router_(router) {
   BLKTAPE_CHECK(lanes == 1 || router != nullptr);
   for (uint32_t lane = 0; lane < lanes; ++lane) lanes_.push_back(std::make_unique<Lane>(this));
 }
@@ -119,9 +121,9 @@ bool ThreadedFeed::WaitForRoom() {
     for (const std::unique_ptr<Lane>& lane : lanes_) bytes -= lane->popped_bytes();
     return bytes;
   };
-  if (ahead() < kAheadBytes) return true;
+  if (ahead() < ahead_bytes_) return true;
   int64_t pause_ns = kShortestPauseNs;
-  while (ahead() > kAheadBytes / 2) {
+  while (ahead() > ahead_bytes_ / 2) {
     if (!Pause(&pause_ns)) return false;
   }
   return true;

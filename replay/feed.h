@@ -44,10 +44,11 @@ class InlineFeed : public PlanFeed {
 // as the rings and the arena allow. Each issuing thread takes from a lane of its own.
 class ThreadedFeed {
  public:
+  // `ahead_bytes`: at most so much of the arena is held by steps not issued yet, but for one step.
   // Pointers must outlive the feed; between Start() and the end of Stop() the plan, the arena and
   // the router are the thread's. `router`: null where there is one lane.
-  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint32_t lanes,
-               LaneRouter* router);
+  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint64_t ahead_bytes,
+               uint32_t lanes, LaneRouter* router);
   ~ThreadedFeed();
 
   void Start();
@@ -78,6 +79,7 @@ class ThreadedFeed {
   Plan* const plan_;
   BufferArena* const arena_;
   const PayloadFill fill_;
+  const uint64_t ahead_bytes_;
   LaneRouter* const router_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   uint64_t pushed_bytes_ = 0;  // of the steps' buffers

@@ -5,6 +5,7 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,15 @@
 
 namespace blktape {
 namespace {
+
+// A thread starts with its maker's CPUs. Where that is pinned to one and runs SCHED_FIFO, this
+// thread would wait for it; those of the process are the main thread's.
+void UseCpusOfTheProcess() {
+  cpu_set_t cpus;
+  if (sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0) {
+    (void)sched_setaffinity(0, sizeof cpus, &cpus);
+  }
+}
 
 int64_t OutcomeOf(int returned) { return returned < 0 ? -errno : 0; }
 
@@ -125,6 +135,7 @@ void SyncPool::Collect(std::vector<Outcome>* outcomes) {
 }
 
 void SyncPool::Work() {
+  UseCpusOfTheProcess();
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     ++idle_;
