@@ -52,23 +52,15 @@ LaneRouter::Route LaneRouter::Place(const PlannedIo& io, uint32_t roomiest) {
   const uint64_t first = io.offset_bytes >> kRegionShift;
   const uint64_t last = (io.offset_bytes + io.bytes - 1) >> kRegionShift;
   const bool wide = last - first >= kMaxRegions;
-  const auto for_each_touched = [&](auto&& use) {
-    use(everything_);
-    if (wide) return use(wide_);
+  const auto for_each_region = [&](auto&& use) {
     for (uint64_t region = first; region <= last; ++region) use(table_[Bucket(io.target, region)]);
   };
 
-  const auto conflicting = [changes](const Touched& touched) -> const ByLane& {
-    return changes ? touched.any : touched.changing;
+  const auto come_after = [&](const Touched& touched) {
+    RaiseTo(changes ? touched.any : touched.changing, &route.after);
   };
-  if (wide) {
-    RaiseTo(conflicting(everything_), &route.after);
-  } else {
-    RaiseTo(conflicting(wide_), &route.after);
-    for (uint64_t region = first; region <= last; ++region) {
-      RaiseTo(conflicting(table_[Bucket(io.target, region)]), &route.after);
-    }
-  }
+  come_after(wide ? everything_ : wide_);
+  if (!wide) for_each_region(come_after);
   route.lane = Choose(route.after, roomiest);
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     const uint64_t through = lanes_[lane].complete_through.load(std::memory_order_acquire);
@@ -76,10 +68,16 @@ LaneRouter::Route LaneRouter::Place(const PlannedIo& io, uint32_t roomiest) {
   }
 
   const uint64_t number = ++placed_[route.lane];
-  for_each_touched([&](Touched& touched) {
+  const auto touch = [&](Touched& touched) {
     touched.any[route.lane] = number;
     if (changes) touched.changing[route.lane] = number;
-  });
+  };
+  touch(everything_);
+  if (wide) {
+    touch(wide_);
+  } else {
+    for_each_region(touch);
+  }
   return route;
 }
 
