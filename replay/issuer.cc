@@ -276,6 +276,7 @@ Status Issuer::SubmitBatch() {
       RETURN_IF_ERROR(Reap(kForever));
     }
   }
+  poll_until_ns_ = slots_[batch_slots_.back()].io.issue_ns + options_.poll_ns;
   batch_.clear();
   batch_slots_.clear();
   turn_worked_ = true;
@@ -291,6 +292,7 @@ Status Issuer::Wait(int64_t now_ns) {
   if (next_due_ns_ && !stopping_) until_ns = std::min(until_ns, *next_due_ns_ - options_.spin_ns);
   if (until_ns <= now_ns) return OkStatus();  // polls: the caller's loop comes round at once
   if (engine_->in_flight() > 0) {
+    if (now_ns < poll_until_ns_) return OkStatus();
     RETURN_IF_ERROR(Reap(until_ns));
     // What woke it was not work: the wait was idle time.
     const int64_t woken_ns = clock_->NowNs();

@@ -81,6 +81,10 @@ struct IssuerOptions {
   // Before a due time the thread sleeps until so long before it, then polls. 0 with a clock that
   // moves only when slept on.
   int64_t spin_ns = 50'000;
+  // Completions are polled for until so long after a submission; then the thread sleeps until the
+  // kernel wakes it, which is part of the latency it sees. Takes a CPU of its own. 0 with a clock
+  // that moves only when slept on.
+  int64_t poll_ns = 0;
   uint32_t batch = 1;  // at most so many a submission
   // A request that conflicts with an earlier one that is out waits for it, whatever the rule.
   bool order_overlaps = true;
@@ -186,6 +190,7 @@ class Issuer {
   std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
   bool starving_ = false;               // the step at the front waits for another thread
 
+  int64_t poll_until_ns_ = INT64_MIN;
   int64_t turn_ns_ = 0;
   bool turn_worked_ = false;
   int64_t sleep_window_start_ns_ = 0;

@@ -138,6 +138,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   IssueCounters counters;
   IssuerOptions issuer_options = IssuerOptionsOf(options, depth);
   issuer_options.spin_ns = 0;
+  issuer_options.poll_ns = 0;
   Issuer issuer(engine.get(), &clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
   RETURN_IF_ERROR(issuer.Run(0));
   RETURN_IF_ERROR(feed.status());

@@ -1,6 +1,7 @@
 #include "replay/run.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -38,6 +39,18 @@ class IgnoringSink : public IssueSink {
   void Done(const IssuedIo& /*io*/) override {}
 };
 
+// Reads of fast drives, and writes into a drive's cache, end within this time: how long the kernel
+// takes to wake a thread would be a large part of their latency.
+constexpr int64_t kPollNs = 100 * kNanosPerMicro;
+
+// Above a queue depth of one the next completion is never far, and the CPU is better left to those
+// who feed the thread.
+int64_t PollNs(const ReplayOptions& options) {
+  const bool deep = options.rule == TimingRule::kQueueDepth && options.queue_depth > 1;
+  const bool spare_cpu = std::thread::hardware_concurrency() > options.threads;
+  return spare_cpu && !deep ? kPollNs : 0;
+}
+
 }  // namespace
 
 uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup) {
@@ -59,6 +72,7 @@ IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
   return {.rule = options.rule,
           .depth = depth,
           .spin_ns = options.spin_ns,
+          .poll_ns = PollNs(options),
           // A timed I/O is stamped and handed over by itself: the last of a batch would be later
           // than its stamp says.
           .batch = options.rule == TimingRule::kTimed ? 1 : kBatchAtFullSpeed,

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -272,6 +274,82 @@ TEST_F(IssuerTest, AThousandIosInManyOrdersAllCompleteOnce) {
       }
     }
   }
+}
+
+// Moves on by 10 ns at every look.
+class TickingClock : public Clock {
+ public:
+  int64_t NowNs() override { return now_ns_ += 10; }
+  void SleepUntilNs(int64_t deadline_ns) override { now_ns_ = std::max(now_ns_, deadline_ns); }
+
+ private:
+  int64_t now_ns_ = 0;
+};
+
+// Completes one request at a given time, and notes when it was first asked to wait for that.
+class OneRequestEngine : public Engine {
+ public:
+  OneRequestEngine(Clock* clock, int64_t complete_ns) : clock_(clock), complete_ns_(complete_ns) {}
+  std::string_view name() const override { return "one request"; }
+  std::string mode() const override { return ""; }
+  uint32_t depth() const override { return 1; }
+  uint32_t in_flight() const override { return out_ ? 1 : 0; }
+  Result<size_t> Submit(std::span<const EngineRequest> requests) override {
+    tag_ = requests[0].tag;
+    out_ = true;
+    return size_t{1};
+  }
+  Result<size_t> Reap(std::span<EngineCompletion> out, int64_t deadline_ns) override {
+    if (const int64_t now_ns = clock_->NowNs(); now_ns < complete_ns_ && deadline_ns > now_ns) {
+      if (!first_wait_ns) first_wait_ns = now_ns;
+      clock_->SleepUntilNs(std::min(deadline_ns, complete_ns_));
+    }
+    if (clock_->NowNs() < complete_ns_) return size_t{0};
+    out[0] = {.tag = tag_, .bytes_done = 4096, .complete_ns = complete_ns_};
+    out_ = false;
+    return size_t{1};
+  }
+  std::optional<int64_t> first_wait_ns;
+
+ private:
+  Clock* const clock_;
+  const int64_t complete_ns_;
+  uint64_t tag_ = 0;
+  bool out_ = false;
+};
+
+// When the issuer first sleeps for the completion of a request that is submitted at 1,000 and
+// something, if it does, polling for 5,000.
+std::optional<int64_t> FirstSleepNs(int64_t complete_ns) {
+  TickingClock clock;
+  OneRequestEngine engine(&clock, complete_ns);
+  PlanOptions options;
+  options.target_of_device = {0};
+  options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
+  options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
+  FakeRecords stream({Read(0, {}, 0)});
+  Plan plan(&stream, options);
+  InlineFeed feed(&plan);
+  struct : IssueSink {
+    void Done(const IssuedIo& /*io*/) override {}
+  } sink;
+  IssueCounters counters;
+  const std::atomic<bool> stop = false;
+  Issuer issuer(&engine, &clock, &feed, &sink, &counters, StopFlags{&stop}, {.poll_ns = 5'000});
+  EXPECT_TRUE(issuer.Run(kStartNs).ok());
+  EXPECT_EQ(counters.completed.load(), 1u);
+  return engine.first_wait_ns;
+}
+
+TEST(IssuerPollTest, ACompletionWithinThePollingTimeIsNotSleptFor) {
+  EXPECT_EQ(FirstSleepNs(kStartNs + 4'000), std::nullopt);
+}
+
+TEST(IssuerPollTest, AfterThePollingTimeTheThreadSleeps) {
+  const std::optional<int64_t> first = FirstSleepNs(kStartNs + 50'000);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_GE(*first, kStartNs + 5'000);
+  EXPECT_LT(*first, kStartNs + 6'000);
 }
 
 }  // namespace
