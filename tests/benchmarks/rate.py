@@ -91,6 +91,8 @@ def measure(bench, trace, name, target, depth, options):
         for engine in ("io_uring", "libaio"):
             words = ["--engine", engine]
             contestants["blktape " + engine] = lambda words=words: run_blktape(trace, target, depth, seconds, words)
+    if depth > 1:
+        contestants["blktape --threads 2"] = lambda: run_blktape(trace, target, depth, seconds, ["--threads", 2])
     if common.have("fio"):
         timed = ["--rw=randread", *(["--registerfiles"] if target else []), "--norandommap", "--time_based", "--runtime=%g" % seconds]
         contestants["fio"] = lambda: run_fio(target, depth, timed)
