@@ -17,7 +17,8 @@ constexpr char kScratchHint[] = "\n  try:  --skip-writes, or a scratch device wi
 struct Node {
   std::string name;
   std::optional<DeviceNumber> number;
-  // How a message calls it: "" for the target itself, "its partition sda1", "dm-0 (home) on it".
+  // How a message calls it: "" for the target itself, "its partition sda1", "dm-0 (home) on it",
+  // "loop0 below it".
   std::string relation;
   bool holder = false;  // stacked on the target: alone a reason to refuse
 };
@@ -148,10 +149,14 @@ class Guard {
     for (const Node& node : nodes_) {
       if (node.holder) return RefuseHeld(node);
     }
+    const std::string disk = DiskOfPartition(system_, *name).value_or(*name);
     for (const Loop& loop : loops_) {
-      if (loop.name != *name) continue;
+      if (loop.name != disk) continue;
+      // What is written to a loop device is written below it, which it does not claim.
+      way_down_.push_back(disk);
+      if (loop.backing.block) return CheckBlock(*loop.backing.block, keep_paths);
       const std::string as = path_ + ": its backing file";
-      RETURN_IF_ERROR(CheckFile(loop.backing, as, *name));
+      RETURN_IF_ERROR(CheckFile(loop.backing, as, disk));
       RETURN_IF_ERROR(CheckKept(loop.backing, as, keep_paths));
     }
     return OkStatus();
@@ -194,14 +199,16 @@ class Guard {
   }
 
   void CollectNodes(const std::string& name, DeviceNumber number) {
-    nodes_ = {{name, number, "", false}};
+    const bool below = !way_down_.empty();
+    nodes_ = {{name, number, below ? name + " below it" : "", false}};
     if (const auto disk = DiskOfPartition(system_, name)) {
-      Add({*disk, NumberOf(*disk), "its disk " + *disk, false});
+      Add({*disk, NumberOf(*disk), below ? "the disk " + *disk + " below it" : "its disk " + *disk,
+           false});
       AddStacked(1);
       AddStacked(0);
       return;
     }
-    AddPartitions(0, "its partition ");
+    AddPartitions(0, below ? "partition of the device below it, " : "its partition ");
     const size_t own = nodes_.size();
     for (size_t i = 0; i < own; ++i) AddStacked(i);
   }
@@ -225,6 +232,7 @@ class Guard {
         if (loop.backing.block && loop.backing.block == node.number) above.push_back(loop.name);
       }
       for (const std::string& name : above) {
+        if (std::find(way_down_.begin(), way_down_.end(), name) != way_down_.end()) continue;
         const size_t before = nodes_.size();
         Add({name, NumberOf(name), Title(name) + " on it", true});
         if (nodes_.size() == before) continue;
@@ -303,9 +311,9 @@ class Guard {
     }
     std::string hint = kScratchHint;
     if (!release.empty()) hint += ";\n        " + release + ", if it is not needed";
-    return Refuse(
-        path_ + " is held by " + Title(name) + ", " + owner + "; replaying writes would destroy it",
-        hint);
+    return Refuse(Subject(nodes_[0]) + " held by " + Title(name) + ", " + owner +
+                      "; replaying writes would destroy it",
+                  hint);
   }
 
   const SystemView& system_;
@@ -314,6 +322,8 @@ class Guard {
   std::vector<std::string> swaps_;
   std::vector<Loop> loops_;
   std::vector<Node> nodes_;
+  // Loop devices from the target to the device whose nodes these are; none: those of the target.
+  std::vector<std::string> way_down_;
 };
 
 }  // namespace

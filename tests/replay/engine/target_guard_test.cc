@@ -214,6 +214,38 @@ TEST_F(TargetGuardTest, ALoopDeviceWhoseFileIsSharedByAnotherIsRefused) {
   ExpectRefused("/dev/loop3", "/dev/loop3: its backing file backs /dev/loop4");
 }
 
+TEST_F(TargetGuardTest, ALoopDeviceIsRefusedForTheMountBelowIt) {
+  system_.Loop("loop0", 0, "/dev/sda");
+  EXPECT_TRUE(system_.Check("/dev/loop0").ok());
+  system_.Mount("8:2", "/data", "ext4", "/dev/sda2");
+  const std::string below = ": partition of the device below it, sda2 is mounted on /data";
+  ExpectRefused("/dev/loop0", "/dev/loop0" + below);
+  system_.Loop("loop1", 1, "/dev/loop0");
+  ExpectRefused("/dev/loop1", "/dev/loop1" + below);
+}
+
+TEST_F(TargetGuardTest, ALoopDeviceOverAPartitionIsRefusedForTheDiskOfThat) {
+  system_.Loop("loop0", 0, "/dev/sda1");
+  system_.Mount("8:2", "/data", "ext4", "/dev/sda2");
+  EXPECT_TRUE(system_.Check("/dev/loop0").ok()) << "another partition";
+  system_.Mount("8:0", "/all", "ext4", "/dev/sda");
+  ExpectRefused("/dev/loop0", "/dev/loop0: the disk sda below it is mounted on /all");
+}
+
+TEST_F(TargetGuardTest, ALoopDeviceIsRefusedForAnotherHolderOfWhatIsBelowIt) {
+  system_.Loop("loop0", 0, "/dev/sdb");
+  system_.Loop("loop1", 1, "/dev/sdb");
+  ExpectRefused("/dev/loop0", "/dev/loop0: sdb below it is held by loop1, a loop device");
+}
+
+TEST_F(TargetGuardTest, APartitionOfALoopDeviceIsRefusedForWhatIsBelowThat) {
+  system_.Loop("loop0", 0, "/dev/sdb");
+  system_.Partition("loop0", "loop0p1", 259, 0);
+  EXPECT_TRUE(system_.Check("/dev/loop0p1").ok());
+  system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
+  ExpectRefused("/dev/loop0p1", "/dev/loop0p1: sdb below it is mounted on /data");
+}
+
 TEST_F(TargetGuardTest, ASwapFileIsRefused) {
   system_.File("/swap file", 11);
   system_.Swap("/swap\\040file");

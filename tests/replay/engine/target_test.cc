@@ -294,5 +294,16 @@ TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
   ExpectRefused(loop_->path(), {.overwrite = true}, "held by " + upper->name());
 }
 
+TEST_F(LoopTargetTest, ADeviceOverAMountedLoopDeviceIsRefused) {
+  ASSERT_EQ(Shell("mkfs.ext4 -q " + backing_), 0);
+  MakeLoop();
+  const auto upper = LoopDevice::Make(loop_->path(), {});
+  ASSERT_NE(upper, nullptr);
+  const std::string point = MountPoint();
+  ASSERT_EQ(mount(loop_->path().c_str(), point.c_str(), "ext4", MS_RDONLY, nullptr), 0);
+  ExpectRefused(upper->path(), {.overwrite = true}, loop_->name() + " below it is mounted on ");
+  ASSERT_EQ(umount(point.c_str()), 0);
+}
+
 }  // namespace
 }  // namespace blktape
