@@ -1,5 +1,8 @@
 #include "replay/system_view.h"
 
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -37,6 +40,22 @@ class Machine : public SystemView {
     identity.regular = S_ISREG(info.st_mode);
     if (S_ISBLK(info.st_mode)) {
       identity.block = DeviceNumber{major(info.st_rdev), minor(info.st_rdev)};
+    }
+    return identity;
+  }
+
+  // The path in sysfs leads elsewhere, or nowhere, once the file has been renamed over or removed,
+  // or where it was set up in another mount namespace: the kernel knows the file itself.
+  std::optional<FileIdentity> LoopBacking(const std::string& name) const override {
+    const Result<std::string> path = Read(kClassBlock + name + "/loop/backing_file");
+    if (!path.ok()) return std::nullopt;
+    const UniqueFd fd(open(("/dev/" + name).c_str(), O_RDONLY | O_CLOEXEC));
+    loop_info64 info{};
+    if (!fd || ioctl(fd.get(), LOOP_GET_STATUS64, &info) != 0) return Identify(*path);
+    FileIdentity identity{.device = info.lo_device, .inode = info.lo_inode};
+    identity.regular = info.lo_rdevice == 0;
+    if (!identity.regular) {
+      identity.block = DeviceNumber{major(info.lo_rdevice), minor(info.lo_rdevice)};
     }
     return identity;
   }

@@ -38,6 +38,8 @@ class SystemView {
   virtual std::vector<std::string> List(const std::string& folder) const = 0;
   // Absent if there is no such file.
   virtual std::optional<FileIdentity> Identify(const std::string& path) const = 0;
+  // What the loop device `name` lies on; absent if it is set up on nothing, or is no loop device.
+  virtual std::optional<FileIdentity> LoopBacking(const std::string& name) const = 0;
 };
 
 // The machine we run on.

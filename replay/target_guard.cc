@@ -101,9 +101,7 @@ class Guard {
       swaps_ = ParseSwaps(*swaps);
     }
     for (const std::string& name : system_.List("/sys/class/block")) {
-      const Result<std::string> file = system_.Read(kClassBlock + name + "/loop/backing_file");
-      if (!file.ok()) continue;
-      if (const auto identity = system_.Identify(*file)) loops_.push_back({name, *identity});
+      if (const auto backing = system_.LoopBacking(name)) loops_.push_back({name, *backing});
     }
     return OkStatus();
   }

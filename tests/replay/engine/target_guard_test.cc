@@ -38,6 +38,10 @@ class FakeSystem : public SystemView {
     if (found == identities_.end()) return std::nullopt;
     return found->second;
   }
+  std::optional<FileIdentity> LoopBacking(const std::string& name) const override {
+    const Result<std::string> path = Read("/sys/class/block/" + name + "/loop/backing_file");
+    return path.ok() ? Identify(*path) : std::nullopt;
+  }
 
   void Disk(const std::string& name, uint32_t major, uint32_t minor) {
     files_["/sys/class/block/" + name + "/dev"] =

@@ -287,6 +287,14 @@ TEST_F(LoopTargetTest, TheFileUnderALoopDeviceIsRefused) {
   ExpectRefused(backing_, {.overwrite = true}, "backs " + loop_->path());
 }
 
+TEST_F(LoopTargetTest, TheFileUnderALoopDeviceIsRefusedUnderWhateverNameItHas) {
+  MakeLoop();
+  const std::string other = folder_.path() + "/other";
+  std::filesystem::create_hard_link(backing_, other);
+  std::filesystem::remove(backing_);
+  ExpectRefused(other, {.overwrite = true}, "backs " + loop_->path());
+}
+
 TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
   MakeLoop();
   const auto upper = LoopDevice::Make(loop_->path(), {});
