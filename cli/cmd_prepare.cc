@@ -39,12 +39,13 @@ struct PrepareFlags {
   bool json = false;
 };
 
-// Opens the target, which may refuse it, and asks.
-Status CheckTarget(const PrepareFlags& flags) {
-  const std::string& path = flags.prepare.target_path;
+// Opens the target, which may refuse it, and asks. What is then prepared is this target.
+Status CheckTarget(PrepareFlags* flags) {
+  const std::string& path = flags->prepare.target_path;
   ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
-                   Target::Open(path, {.overwrite = flags.prepare.replay.overwrite}));
-  if (flags.yes || !target->is_block_device()) return OkStatus();
+                   Target::Open(path, {.overwrite = flags->prepare.replay.overwrite}));
+  flags->prepare.replay.identities = {{path, target->identity()}};
+  if (flags->yes || !target->is_block_device()) return OkStatus();
   ReplayPreview preview;
   preview.targets.push_back(target->description());
   return ConfirmOverwrite(preview);
@@ -136,7 +137,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   if (!settings.ok()) return Fail(settings.status());
   prepare.replay.queue_settings = *std::move(settings);
   TellRestoredQueues();
-  if (Status checked = CheckTarget(*flags); !checked.ok()) return Fail(checked);
+  if (Status checked = CheckTarget(flags); !checked.ok()) return Fail(checked);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto progress = [terminal](const PrepareProgress& now) {

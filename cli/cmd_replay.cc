@@ -181,6 +181,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (ChangesDevices(flags->replay, *preview) && !flags->yes) {
     if (Status confirmed = ConfirmOverwrite(*preview); !confirmed.ok()) return Fail(confirmed);
   }
+  flags->replay.identities = preview->identities;
 
   // The figures are those of the result trace, kept or not.
   Result<TempFolder> scratch = TempFolder::Create();

@@ -130,6 +130,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   if (ChangesDevices(preview, *planned) && !options.yes) {
     if (Status confirmed = ConfirmOverwrite(*planned); !confirmed.ok()) return Fail(confirmed);
   }
+  session.identities = planned->identities;
   if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;

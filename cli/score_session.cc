@@ -131,6 +131,7 @@ class Session {
     clock_->SleepUntilNs(clock_->NowNs() + options_.pause_ns);
     ReplayOptions replay = Common(timed);
     replay.mappings.push_back({.device = "", .target_path = options_.target_path});
+    replay.identities = options_.identities;
     replay.engine = options_.engine;
     replay.queue_settings = options_.queue_settings;
     // After the first run what lies on the target is that run's own.

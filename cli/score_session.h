@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ inline constexpr uint32_t kDepthWithoutOrder = 32;
 struct ScoreSessionOptions {
   std::string trace_path;
   std::string target_path;
-  std::string folder;  // exists; result traces are put there
+  std::map<std::string, std::string> identities;  // as ReplayOptions has them
+  std::string folder;                             // exists; result traces are put there
   uint64_t cycles = kLeastCycles;
   bool until_precise = false;  // go on until the half width is kHalfWidthGoal, or kMostCycles
   bool overwrite = false;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -98,8 +99,13 @@ class Preparation {
 
  private:
   Status Open() {
+    const auto& meant = options_.replay.identities;
+    const auto found = meant.find(options_.target_path);
     ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
-                     Target::Open(options_.target_path, {.overwrite = options_.replay.overwrite}));
+                     Target::Open(options_.target_path,
+                                  {.overwrite = options_.replay.overwrite,
+                                   .identity = found == meant.end() ? "" : found->second}));
+    identities_ = {{options_.target_path, target->identity()}};
     const std::string& name = target->description().name();
     disk_ = DiskOfPartition(MachineView(), name).value_or(name);
     if (!options_.replay.queue_settings.empty() && !target->is_block_device()) {
@@ -162,6 +168,7 @@ class Preparation {
                                       const std::function<Status(uint64_t done_bytes)>& save,
                                       uint64_t whole_bytes) {
     run.mappings = {{"", options_.target_path}};
+    run.identities = identities_;
     run.engine = options_.replay.engine;
     run.overwrite = options_.replay.overwrite;
     run.rule = TimingRule::kQueueDepth;
@@ -347,7 +354,9 @@ class Preparation {
   PrepareReport report_;
   PrepareJournal journal_;
   std::string resume_phase_;  // everything before it was done
-  std::string disk_;          // that the target is, or is a partition of
+  // Of the target: each of the many runs opens it anew.
+  std::map<std::string, std::string> identities_;
+  std::string disk_;  // that the target is, or is a partition of
   uint64_t span_bytes_ = 0;
   bool can_discard_ = false;
 };

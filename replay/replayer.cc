@@ -345,6 +345,7 @@ Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
   ReplayPreview preview;
   preview.rule = setup.named.rule();
   preview.targets = setup.descriptions;
+  for (const auto& target : setup.targets) preview.identities[target->path()] = target->identity();
   for (const QueueSetting& setting : options.queue_settings) {
     preview.settings.push_back(setting.name + "=" + setting.value);
   }

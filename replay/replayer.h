@@ -44,6 +44,9 @@ struct ReplayOptions {
     std::string target_path;
   };
   std::vector<Mapping> mappings;
+  // By path, what a target was when it was shown or used before (Target::identity): another device
+  // or file that the path leads to by now is refused. Paths that are not in it may lead anywhere.
+  std::map<std::string, std::string> identities;
   TimingRule rule = TimingRule::kTimed;
   double speed = 1.0;
   std::optional<int64_t> idle_cap_ns;
@@ -109,7 +112,8 @@ Result<proto::ReplayOutcome> RunReplay(const ReplayOptions& options, const std::
 struct ReplayPreview {
   std::string rule;
   std::vector<proto::Device> targets;
-  std::vector<std::string> settings;  // queue settings for the time of the run
+  std::map<std::string, std::string> identities;  // for the options of the run that follows
+  std::vector<std::string> settings;              // queue settings for the time of the run
   uint64_t planned = 0;
   uint64_t planned_bytes = 0;
   std::map<std::string, uint64_t> planned_by_op;

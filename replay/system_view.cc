@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
@@ -36,12 +35,7 @@ class Machine : public SystemView {
   std::optional<FileIdentity> Identify(const std::string& path) const override {
     struct stat info{};
     if (stat(path.c_str(), &info) != 0) return std::nullopt;
-    FileIdentity identity{.device = info.st_dev, .inode = info.st_ino};
-    identity.regular = S_ISREG(info.st_mode);
-    if (S_ISBLK(info.st_mode)) {
-      identity.block = DeviceNumber{major(info.st_rdev), minor(info.st_rdev)};
-    }
-    return identity;
+    return IdentityOf(info);
   }
 
   // The path in sysfs leads elsewhere, or nowhere, once the file has been renamed over or removed,
@@ -66,6 +60,15 @@ class Machine : public SystemView {
 bool FileIdentity::SameAs(const FileIdentity& other) const {
   if (block || other.block) return block == other.block;
   return device == other.device && inode == other.inode;
+}
+
+FileIdentity IdentityOf(const struct stat& info) {
+  FileIdentity identity{.device = info.st_dev, .inode = info.st_ino};
+  identity.regular = S_ISREG(info.st_mode);
+  if (S_ISBLK(info.st_mode)) {
+    identity.block = DeviceNumber{major(info.st_rdev), minor(info.st_rdev)};
+  }
+  return identity;
 }
 
 const SystemView& MachineView() {

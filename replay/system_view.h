@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -26,6 +28,9 @@ struct FileIdentity {
   // Two block devices are the same by their number, whatever node names them.
   bool SameAs(const FileIdentity& other) const;
 };
+
+// Of what stat() or fstat() has told.
+FileIdentity IdentityOf(const struct stat& info);
 
 // /proc, /sys and the paths they name: the seam that lets the guard be tested on machines that do
 // not exist. Thread-compatible.

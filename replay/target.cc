@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -140,6 +141,7 @@ class OpenTarget : public Target {
   uint64_t size_bytes() const override { return size_bytes_; }
   uint32_t logical_block_bytes() const override { return direct_.block_bytes; }
   bool is_block_device() const override { return identity_.block.has_value(); }
+  const std::string& identity() const override { return name_of_identity_; }
   bool direct() const override { return direct_.direct; }
   std::string access() const override { return direct_.how; }
   const TargetAbilities& abilities() const override { return abilities_; }
@@ -169,6 +171,7 @@ class OpenTarget : public Target {
     }
     if (options_.write) RETURN_IF_ERROR(CheckMayWrite());
     RETURN_IF_ERROR(OpenDescriptor());
+    RETURN_IF_ERROR(CheckIdentity());
     if (size_bytes_ == 0) {
       return Status(StatusCode::kFailedPrecondition,
                     path_ +
@@ -315,6 +318,35 @@ class OpenTarget : public Target {
     return OkStatus();
   }
 
+  // What was opened is what was looked at, and what was meant: a path may lead elsewhere at any
+  // moment, since disks come, go and take over names.
+  Status CheckIdentity() {
+    struct stat info{};
+    if (fstat(fd_.get(), &info) != 0) return ErrnoStatus(errno, path_);
+    const FileIdentity opened = IdentityOf(info);
+    if (is_block_device()) {
+      name_of_identity_ = fmt::format("device {}:{}, {} bytes", opened.block->major,
+                                      opened.block->minor, size_bytes_);
+      if (!description_.serial().empty()) name_of_identity_ += ", serial " + description_.serial();
+      // No other disk of this boot has had it.
+      if (const auto sequence = ReadAttribute(disk_folder_ + "/diskseq"); sequence.ok()) {
+        name_of_identity_ += ", diskseq " + *sequence;
+      }
+    } else {
+      name_of_identity_ =
+          fmt::format("file {}:{} inode {}", major(info.st_dev), minor(info.st_dev), info.st_ino);
+    }
+    if (!opened.SameAs(identity_)) {
+      return Status(StatusCode::kFailedPrecondition,
+                    path_ + " became another device or file just now\n  try:  again");
+    }
+    if (options_.identity.empty() || options_.identity == name_of_identity_) return OkStatus();
+    return Status(StatusCode::kFailedPrecondition,
+                  fmt::format("{} is not what it was when this began ({}), but {}\n"
+                              "  try:  lsblk; then again, if that may be written",
+                              path_, options_.identity, name_of_identity_));
+  }
+
   Status ReadGeometry() {
     if (is_block_device()) {
       int block_bytes = 0;
@@ -360,6 +392,7 @@ class OpenTarget : public Target {
   const std::string path_;
   const TargetOptions options_;
   FileIdentity identity_;
+  std::string name_of_identity_;
   std::string folder_;       // of the device itself in sysfs
   std::string disk_folder_;  // of the disk, where it is a partition
   UniqueFd fd_;

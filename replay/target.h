@@ -18,6 +18,8 @@ struct TargetOptions {
   bool direct = true;      // O_DIRECT, proven by an unaligned probe or statx, not assumed
   // Files this run reads or writes (the trace, the result): none of them may be the target.
   std::vector<std::string> keep_paths = {};
+  // identity() of the target that was meant; empty: whatever the path leads to.
+  std::string identity = {};
 };
 
 // What a target can do besides reading and writing.
@@ -35,7 +37,8 @@ struct TargetAbilities {
 // it. While it is open for writing nobody can mount the device or replay onto the file.
 class Target {
  public:
-  // Messages name path, reason and the way out. kFailedPrecondition: refused.
+  // Messages name path, reason and the way out. kFailedPrecondition: refused, or another one than
+  // `options` want.
   static Result<std::unique_ptr<Target>> Open(const std::string& path,
                                               const TargetOptions& options);
   virtual ~Target() = default;
@@ -45,6 +48,8 @@ class Target {
   virtual uint64_t size_bytes() const = 0;
   virtual uint32_t logical_block_bytes() const = 0;
   virtual bool is_block_device() const = 0;
+  // Tells it from any other device or file that its path may lead to later, in words.
+  virtual const std::string& identity() const = 0;
   virtual bool direct() const = 0;
   // How reads and writes reach it and how that is known, in words for the result.
   virtual std::string access() const { return direct() ? "O_DIRECT" : "page cache"; }

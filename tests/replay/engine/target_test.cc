@@ -17,6 +17,7 @@
 namespace blktape {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 constexpr uint64_t kMiB = 1 << 20;
@@ -102,6 +103,20 @@ TEST_F(FileTargetTest, TwoReplaysCannotShareAFile) {
   const auto first = Target::Open(path, {});
   ASSERT_TRUE(first.ok());
   ExpectRefused(path, {}, "another program has locked it");
+}
+
+TEST_F(FileTargetTest, AFileThatTookTheNameOfTheOneThatWasMeantIsRefused) {
+  const std::string path = Sparse();
+  std::string meant;
+  {
+    const auto target = Target::Open(path, {});
+    ASSERT_TRUE(target.ok());
+    meant = (*target)->identity();
+  }
+  EXPECT_TRUE(Target::Open(path, {.identity = meant}).ok());
+  MakeSparseFile(folder_.path() + "/other", 8 * kMiB);
+  std::filesystem::rename(folder_.path() + "/other", path);
+  ExpectRefused(path, {.identity = meant}, "is not what it was when this began (" + meant + ")");
 }
 
 TEST_F(FileTargetTest, AnEmptyFileIsNoTarget) { ExpectRefused(Sparse(0), {}, "has no size"); }
@@ -293,6 +308,23 @@ TEST_F(LoopTargetTest, TheFileUnderALoopDeviceIsRefusedUnderWhateverNameItHas) {
   std::filesystem::create_hard_link(backing_, other);
   std::filesystem::remove(backing_);
   ExpectRefused(other, {.overwrite = true}, "backs " + loop_->path());
+}
+
+TEST_F(LoopTargetTest, AnotherDeviceThanTheOneThatWasMeantIsRefused) {
+  MakeLoop();
+  std::string meant;
+  {
+    const auto target = Target::Open(loop_->path(), {.overwrite = true});
+    ASSERT_TRUE(target.ok());
+    meant = (*target)->identity();
+  }
+  // What the kernel counts up whenever a device of this name becomes another one.
+  std::string sequence;
+  std::ifstream("/sys/block/" + loop_->name() + "/diskseq") >> sequence;
+  EXPECT_THAT(meant, EndsWith("diskseq " + sequence));
+  EXPECT_TRUE(Target::Open(loop_->path(), {.overwrite = true, .identity = meant}).ok());
+  ExpectRefused(loop_->path(), {.overwrite = true, .identity = meant + "0"},
+                "is not what it was when this began (" + meant + "0), but " + meant);
 }
 
 TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
