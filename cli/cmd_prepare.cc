@@ -40,7 +40,7 @@ struct PrepareFlags {
 };
 
 // Opens the target, which may refuse it, and asks. What is then prepared is this target.
-Status CheckTarget(PrepareFlags* flags) {
+Status CheckTarget(PrepareFlags* flags, const std::atomic<bool>& stop) {
   const std::string& path = flags->prepare.target_path;
   ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
                    Target::Open(path, {.overwrite = flags->prepare.replay.overwrite}));
@@ -48,7 +48,7 @@ Status CheckTarget(PrepareFlags* flags) {
   if (flags->yes || !target->is_block_device()) return OkStatus();
   ReplayPreview preview;
   preview.targets.push_back(target->description());
-  return ConfirmOverwrite(preview);
+  return ConfirmOverwrite(preview, stop);
 }
 
 void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
@@ -137,7 +137,8 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   if (!settings.ok()) return Fail(settings.status());
   prepare.replay.queue_settings = *std::move(settings);
   TellRestoredQueues();
-  if (Status checked = CheckTarget(flags); !checked.ok()) return Fail(checked);
+  const std::atomic<bool>& stop = StopOnSignals();
+  if (Status checked = CheckTarget(flags, stop); !checked.ok()) return Fail(checked);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto progress = [terminal](const PrepareProgress& now) {
@@ -146,7 +147,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
                  FormatBytes(now.bytes_per_second).c_str());
     std::fflush(stderr);
   };
-  const Result<PrepareReport> report = RunPrepare(prepare, StopOnSignals(), progress);
+  const Result<PrepareReport> report = RunPrepare(prepare, stop, progress);
   if (terminal) std::fprintf(stderr, "\r\033[K");
   if (!report.ok()) {
     if (report.status().code() == StatusCode::kCancelled && !prepare.progress_path.empty()) {

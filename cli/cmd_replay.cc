@@ -179,7 +179,8 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     return kExitOk;
   }
   if (ChangesDevices(flags->replay, *preview) && !flags->yes) {
-    if (Status confirmed = ConfirmOverwrite(*preview); !confirmed.ok()) return Fail(confirmed);
+    if (Status confirmed = ConfirmOverwrite(*preview, stop); !confirmed.ok())
+      return Fail(confirmed);
   }
   flags->replay.identities = preview->identities;
 

@@ -128,7 +128,8 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   const Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
   if (!planned.ok()) return Fail(planned.status());
   if (ChangesDevices(preview, *planned) && !options.yes) {
-    if (Status confirmed = ConfirmOverwrite(*planned); !confirmed.ok()) return Fail(confirmed);
+    if (Status confirmed = ConfirmOverwrite(*planned, stop); !confirmed.ok())
+      return Fail(confirmed);
   }
   session.identities = planned->identities;
   if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);

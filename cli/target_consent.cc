@@ -1,5 +1,6 @@
 #include "cli/target_consent.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -49,7 +50,7 @@ bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview) 
   return false;
 }
 
-Status ConfirmOverwrite(const ReplayPreview& preview) {
+Status ConfirmOverwrite(const ReplayPreview& preview, const std::atomic<bool>& stop) {
   if (isatty(STDIN_FILENO) == 0) {
     return Status(StatusCode::kInvalidArgument,
                   "writing to a device wants a confirmation, and there is no terminal to ask on\n"
@@ -60,9 +61,15 @@ Status ConfirmOverwrite(const ReplayPreview& preview) {
     std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
   }
   std::fprintf(stderr, "Type yes to go on: ");
+  // A read would go on waiting for the answer after a signal that only asks to stop.
+  pollfd terminal{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  constexpr int kLookEveryMs = 100;
+  while (!stop.load() && poll(&terminal, 1, kLookEveryMs) <= 0) {
+  }
   std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "yes") return Status(StatusCode::kCancelled, "not confirmed; nothing was written");
+  if (!stop.load()) std::getline(std::cin, answer);
+  if (answer != "yes" || stop.load())
+    return Status(StatusCode::kCancelled, "not confirmed; nothing was written");
   return OkStatus();
 }
 

@@ -16,8 +16,8 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
 // Whether the replay will change the content of a block device.
 bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview);
 
-// Names the targets and asks on the terminal. kCancelled: the answer was not "yes";
-// kInvalidArgument: there is no terminal to ask on.
-Status ConfirmOverwrite(const ReplayPreview& preview);
+// Names the targets and asks on the terminal. kCancelled: the answer was not "yes", or `stop`
+// became true; kInvalidArgument: there is no terminal to ask on.
+Status ConfirmOverwrite(const ReplayPreview& preview, const std::atomic<bool>& stop);
 
 }  // namespace blktape

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import pty
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -184,6 +186,46 @@ class TargetRefusalTest(unittest.TestCase):
     def test_a_target_that_is_too_small(self):
         device = self.scratch.loop(8 << 20, "disk.img")
         self.check_refused(device, self.scratch.path("disk.img"), "--overwrite", says="is too small: the trace reaches")
+
+    def test_a_control_c_at_the_question(self):
+        device = self.scratch.loop(1 << 30, "disk.img")
+        before = digest(self.scratch.path("disk.img"))
+        for verb in (["replay", SAMPLE], ["score", SAMPLE], ["prepare", "--state", "used"]):
+            with self.subTest(verb[0]):
+                ours, theirs = pty.openpty()
+                with subprocess.Popen([blktape.PROGRAM, *verb, "--target", device, "--overwrite"], stdin=theirs,
+                                      stderr=subprocess.PIPE) as process:
+                    self.addCleanup(process.kill)
+                    said = b""
+                    while not said.endswith(b"Type yes to go on: "):
+                        said += process.stderr.read1()
+                    process.send_signal(signal.SIGINT)
+                    said = process.stderr.read()
+                os.close(theirs)
+                os.close(ours)
+                self.assertEqual(process.returncode, 1)
+                self.assertIn(b"error: not confirmed; nothing was written", said)
+        self.assertEqual(digest(self.scratch.path("disk.img")), before)
+
+    def test_a_device_that_became_another_one_at_the_question(self):
+        device = self.scratch.loop(1 << 30, "disk.img")
+        other = self.scratch.image("other.img", 1 << 30)
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([blktape.PROGRAM, "replay", SAMPLE, "--target", device, "--overwrite"], stdin=theirs,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            self.addCleanup(process.kill)
+            said = b""
+            while not said.endswith(b"Type yes to go on: "):
+                said += process.stderr.read1()
+            subprocess.run(["losetup", "-d", device], check=True)
+            subprocess.run(["losetup", device, other], check=True)
+            os.write(ours, b"yes\n")
+            said = process.stderr.read()
+        os.close(theirs)
+        os.close(ours)
+        self.assertEqual(process.returncode, 1)
+        self.assertRegex(said, b"error: %s is not what it was when this began" % device.encode())
+        self.assertEqual(os.stat(other).st_blocks, 0)
 
     def test_a_read_only_device(self):
         device = self.scratch.loop(1 << 30, "disk.img")
