@@ -84,7 +84,17 @@ Status TakeRule(const Flags& given, ReplayFlags* flags) {
   if (given.Given("--from")) replay.from_ns = flags->from_ns;
   if (given.Given("--to")) replay.to_ns = flags->to_ns;
   if (given.Given("--duration")) replay.duration_ns = flags->duration_ns;
+  if (replay.loops == 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  "--loop wants at least 1\n  try:  --repeat, to go on until stopped");
+  }
   if (flags->repeat) replay.loops = 0;
+  const bool ends = !flags->repeat || (timed && replay.duration_ns);
+  if (flags->dry_run && !ends) {
+    return Status(StatusCode::kInvalidArgument,
+                  "a plan that is repeated has no end to show\n"
+                  "  try:  --dry-run without --repeat, which shows one pass");
+  }
   return OkStatus();
 }
 

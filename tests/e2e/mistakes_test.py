@@ -64,6 +64,14 @@ class MissingFileTest(unittest.TestCase):
             for depth in ("32768", "99999999999"):
                 self.check_refused(2, "replay", SAMPLE, "--engine", "null", flag, depth, says=["at most 32767"])
 
+    def test_a_replay_no_times_is_refused(self):
+        self.check_refused(2, "replay", SAMPLE, "--engine", "null", "--max", "--loop", "0", says=["--repeat"])
+
+    def test_a_plan_without_an_end_is_refused(self):
+        for words in ([], ["--max"], ["--max", "--duration", "1s"]):
+            self.check_refused(2, "replay", SAMPLE, "--engine", "null", "--dry-run", "--repeat", *words,
+                               says=["has no end"])
+
     def test_a_replay_needs_a_target(self):
         self.check_refused(2, "replay", SAMPLE, says=["--target"])
 
