@@ -1,6 +1,8 @@
 #include "replay/trace_stream.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace blktape {
@@ -14,6 +16,13 @@ void ShiftNs(std::optional<int64_t>* time_ns, int64_t by_ns) {
 
 Result<std::unique_ptr<TraceStream>> TraceStream::Open(const std::string& path,
                                                        const TraceStreamOptions& options) {
+  // It is read again for its hash and for every pass.
+  std::error_code error;
+  if (path == "-" || std::filesystem::is_fifo(path, error)) {
+    return Status(StatusCode::kInvalidArgument,
+                  (path == "-" ? "standard input" : path) +
+                      ": a trace that is replayed is read more than once\n  try:  a file");
+  }
   std::unique_ptr<TraceStream> stream(new TraceStream(path, options));
   RETURN_IF_ERROR(stream->Rewind());
   return stream;
@@ -58,6 +67,7 @@ Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
     const bool empty_pass = delivered_in_pass_ == 0;
     ++passes_done_;
     if (empty_pass || (options_.loops != 0 && passes_done_ >= options_.loops)) return false;
+    lost_before_ = lost_events();
     if (first_ns_) shift_ns_ += last_ns_ - *first_ns_;
     RETURN_IF_ERROR(Rewind());
   }

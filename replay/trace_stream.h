@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@ struct TraceStreamOptions {
 // The records of a trace file. Holds one frame of it.
 class TraceStream : public RecordStream {
  public:
+  // kInvalidArgument: a pipe, or "-".
   static Result<std::unique_ptr<TraceStream>> Open(const std::string& path,
                                                    const TraceStreamOptions& options);
 
@@ -36,7 +38,8 @@ class TraceStream : public RecordStream {
   const std::optional<proto::Summary>& summary() const { return reader_->summary(); }
   // Whether this is the whole trace, once: then the summary's totals are this stream's.
   bool whole() const { return !options_.from_ns && !options_.to_ns && options_.loops == 1; }
-  uint64_t lost_events() const override { return reader_->lost_events(); }
+  // Of the pass that met the most of them: the last one may have stopped before the damage.
+  uint64_t lost_events() const override { return std::max(lost_before_, reader_->lost_events()); }
 
  private:
   TraceStream(std::string path, const TraceStreamOptions& options)
@@ -49,6 +52,7 @@ class TraceStream : public RecordStream {
   std::unique_ptr<TraceReader> reader_;
   uint64_t next_ordinal_ = 0;
   uint64_t passes_done_ = 0;
+  uint64_t lost_before_ = 0;  // in an earlier pass
   uint64_t delivered_in_pass_ = 0;
   std::optional<int64_t> trace_first_ns_;  // of the whole trace
   std::optional<int64_t> first_ns_;        // of the piece

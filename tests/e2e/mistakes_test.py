@@ -49,6 +49,10 @@ class MissingFileTest(unittest.TestCase):
             with self.subTest(verb):
                 self.check_refused(1, verb, "/dev/null", says=["/dev/null"])
 
+    def test_a_trace_that_is_replayed_is_a_file(self):
+        for verb in (["replay", "-", "--engine", "null"], ["score", "-", "--target", SAMPLE]):
+            self.check_refused(2, *verb, says=["standard input", "read more than once"])
+
     def test_a_missing_argument_is_usage(self):
         for verb in ("info", "analyze", "dump", "replay", "score", "import", "record", "prepare", "recover"):
             with self.subTest(verb):

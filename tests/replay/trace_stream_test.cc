@@ -58,6 +58,28 @@ TEST(TraceStreamTest, EachPassBeginsWhereTheOneBeforeEnded) {
                                                      Pair(1, 190), Pair(0, 240), Pair(1, 260)));
 }
 
+TEST(TraceStreamTest, WhatWasLostInOnePassIsNotForgottenInTheNext) {
+  const std::string path = FreshPath("lossy.tape");
+  proto::Header header;
+  header.add_devices()->set_name("sda");
+  const auto writer = TraceWriter::Create(path, header);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(Read(10, 20)).ok());
+  proto::Loss loss;
+  loss.set_reason(proto::RING_OVERRUN);
+  loss.set_count(5);
+  ASSERT_TRUE((*writer)->WriteLoss(loss).ok());
+  ASSERT_TRUE((*writer)->Finish({}).ok());
+  const auto stream = TraceStream::Open(path, {.loops = 2});
+  ASSERT_TRUE(stream.ok());
+  IoRecord io;
+  uint64_t ordinal = 0;
+  ASSERT_TRUE(*(*stream)->Next(&io, &ordinal));
+  EXPECT_EQ((*stream)->lost_events(), 0u);
+  ASSERT_TRUE(*(*stream)->Next(&io, &ordinal));
+  EXPECT_EQ((*stream)->lost_events(), 5u);
+}
+
 TEST(TraceStreamTest, AnEmptyPieceEndsEvenWhenRepeatedForEver) {
   const std::string path = TempTrace("empty.tape", {Read(100, 170)});
   EXPECT_TRUE(AllOf(path, {.from_ns = 1'000, .loops = 0}).empty());
