@@ -295,6 +295,8 @@ void ProfileBuilder::OnLoss(const proto::Loss& loss) {
 }
 
 void ProfileBuilder::OnQueuedSizes(const proto::QueuedSizes& sizes) {
+  // They are of all devices, over a stretch of time: no part of them is known.
+  if (impl_->options.device || impl_->options.from_ns || impl_->options.to_ns) return;
   Profile& profile = impl_->profile;
   profile.has_queued_sizes = true;
   profile.flushes_asked = profile.flushes_asked.value_or(0) + sizes.flushes_asked();

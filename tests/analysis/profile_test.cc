@@ -162,6 +162,23 @@ TEST(ProfileTest, QueuedSizesStandBesideThoseOfRequests) {
   EXPECT_THAT(profile.flagged_writes_asked, Optional(4u));
 }
 
+TEST(ProfileTest, QueuedSizesOfAPartAreNotKnown) {
+  proto::QueuedSizes sizes;
+  sizes.set_flushes_asked(5);
+  ProfileOptions device, from, to;
+  device.device = 0;
+  from.from_ns = 0;
+  to.to_ns = 1'000;
+  for (const ProfileOptions& part : {device, from, to}) {
+    ProfileBuilder builder(part);
+    builder.OnQueuedSizes(sizes);
+    const Profile profile =
+        builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+    EXPECT_FALSE(profile.has_queued_sizes);
+    EXPECT_EQ(profile.flushes_asked, std::nullopt);
+  }
+}
+
 TEST(ProfileTest, LossIsCountedByReasonAndInFlightIsNoLoss) {
   ProfileBuilder builder;
   const auto lose = [&builder](proto::LossReason reason, std::optional<uint64_t> count) {
