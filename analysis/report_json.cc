@@ -19,8 +19,13 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+Json Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? Json(nullptr) : Json(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// Whether anything tells how long I/Os were at the drive.
+bool KnowsService(const Profile& profile) {
+  return profile.ios == 0 || profile.without_completion < profile.ios;
 }
 
 // Exact sizes of reads and writes side by side.
@@ -53,10 +58,11 @@ Json QueuedJson(const Profile& profile) {
           {"flagged_writes", OrNull(profile.flagged_writes_asked)}};
 }
 
-Json DepthJson(const Profile::Depth& depth) {
-  return {{"mean", depth.mean},
-          {"mean_busy", depth.mean_busy},
-          {"max", depth.max},
+Json DepthJson(const Profile& profile, const Profile::Depth& depth) {
+  const bool known = KnowsService(profile);
+  return {{"mean", known ? Json(depth.mean) : Json(nullptr)},
+          {"mean_busy", depth.max > 0 ? Json(depth.mean_busy) : Json(nullptr)},
+          {"max", known ? Json(depth.max) : Json(nullptr)},
           {"max_is_lower_bound", depth.limited}};
 }
 
@@ -200,10 +206,10 @@ Json ProfileJson(const Profile& profile) {
   json["footprint_exact"] = profile.footprint.exact;
   json["max_end_bytes"] = profile.max_end_bytes;
 
-  json["queue_depth"] = DepthJson(profile.depth);
-  json["queue_depth_all_ops"] = DepthJson(profile.depth_all);
-  json["busy_ns"] = profile.busy_ns;
-  json["idle_ns"] = profile.idle_ns;
+  json["queue_depth"] = DepthJson(profile, profile.depth);
+  json["queue_depth_all_ops"] = DepthJson(profile, profile.depth_all);
+  json["busy_ns"] = KnowsService(profile) ? Json(profile.busy_ns) : Json(nullptr);
+  json["idle_ns"] = KnowsService(profile) ? Json(profile.idle_ns) : Json(nullptr);
   json["idle_gaps"] = IdleJson(profile);
 
   json["d2c_ns"] = LatencyJson(profile.data.d2c);

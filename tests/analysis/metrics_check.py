@@ -114,7 +114,7 @@ def figures(rows):
         "footprint_exact": True,
         "max_end_bytes": max(io["lba"] * 512 + io["bytes"] for io in data),
         "queue_depth": {"max": depth(served(data)), "mean": in_flight_time / observed,
-                        "mean_busy": in_flight_time / data_busy if data_busy else 0},
+                        "mean_busy": in_flight_time / data_busy if data_busy else None},
         "queue_depth_all_ops": {"max": depth(served(ios))},
         "busy_ns": busy,
         "idle_ns": observed - busy,

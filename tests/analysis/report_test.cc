@@ -90,6 +90,38 @@ TEST(TextReportTest, AnEmptyTraceHasAReport) {
   EXPECT_TRUE(ProfileJson(profile)["d2c_ns"]["p99"].is_null());
 }
 
+TEST(JsonReportTest, WhatNothingTellsIsNull) {
+  ProfileBuilder builder;
+  IoRecord io;
+  io.op = Op::kRead;
+  io.lba = Lba(8);
+  io.bytes = 4096;
+  io.queue_ns = 1'000;
+  builder.Add(io);
+  const nlohmann::ordered_json json = ProfileJson(
+      builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); }));
+  EXPECT_EQ(json["without_completion"], 1);
+  EXPECT_TRUE(json["busy_ns"].is_null());
+  EXPECT_TRUE(json["idle_ns"].is_null());
+  for (const char* depth : {"queue_depth", "queue_depth_all_ops"}) {
+    for (const char* figure : {"mean", "mean_busy", "max"}) {
+      EXPECT_TRUE(json[depth][figure].is_null()) << depth << " " << figure;
+    }
+  }
+  EXPECT_EQ(json["share_4k"], 1.0);
+}
+
+TEST(JsonReportTest, AShareOfNothingIsNull) {
+  ProfileBuilder builder;
+  const nlohmann::ordered_json json = ProfileJson(
+      builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); }));
+  EXPECT_TRUE(json["share_4k"].is_null());
+  EXPECT_TRUE(json["sequential_fraction"].is_null());
+  EXPECT_EQ(json["queue_depth"]["max"], 0);
+  EXPECT_TRUE(json["queue_depth"]["mean_busy"].is_null());
+  EXPECT_EQ(json["busy_ns"], 0);
+}
+
 TEST(JsonReportTest, HasThePromisedKeys) {
   const nlohmann::ordered_json json = ProfileJson(SmallProfile());
   EXPECT_EQ(json["ios"], 100);
