@@ -113,7 +113,7 @@ Comparison CompareScores(std::span<const double> first_log_scores,
 }
 
 double WaitSecondsPerWorkday(double wait_ns, int64_t recording_ns) {
-  if (recording_ns <= 0) return 0;
+  BLKTAPE_CHECK(recording_ns > 0);
   return wait_ns / static_cast<double>(recording_ns) * static_cast<double>(kWorkdayNs) / 1e9;
 }
 

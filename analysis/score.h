@@ -71,7 +71,7 @@ Comparison CompareScores(std::span<const double> first_log_scores,
                          std::span<const double> second_log_scores);
 
 // Seconds that somebody waited for storage in a workday of 8 h of such work: `wait_ns` of the
-// recording's `recording_ns`.
+// recording's `recording_ns` > 0.
 double WaitSecondsPerWorkday(double wait_ns, int64_t recording_ns);
 
 }  // namespace blktape

@@ -52,7 +52,7 @@ struct ScoreReport {
   std::vector<std::string> invalid_reasons;  // of all runs and of the whole
 
   bool valid() const { return invalid_reasons.empty() && score.has_value(); }
-  // The mean over cycles, scaled to a workday; absent without a cycle.
+  // The mean over cycles, scaled to a workday; absent without a cycle, or a recording of no length.
   std::optional<double> storage_wait_s_per_workday() const;
 };
 

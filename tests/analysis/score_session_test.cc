@@ -155,6 +155,16 @@ TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
   EXPECT_THAT(report->trace_hash, ::testing::SizeIs(64));
 }
 
+TEST(ScoreReportTest, ARecordingOfNoLengthHasNoWorkday) {
+  ScoreReport report;
+  report.waits_ns = {36 * kNanosPerSecond};
+  // A single I/O of which the trace does not tell the end.
+  EXPECT_EQ(report.storage_wait_s_per_workday(), std::nullopt);
+  EXPECT_THAT(ScoreText(report), Not(HasSubstr("workday")));
+  report.recording_ns = 3600 * kNanosPerSecond;
+  EXPECT_EQ(report.storage_wait_s_per_workday(), 288);
+}
+
 TEST_F(ScoreSessionTest, RunsAlternateAfterAPauseEach) {
   ASSERT_TRUE(Run(Drive([](uint32_t) { return 1000; })).ok());
   EXPECT_THAT(calls_,
