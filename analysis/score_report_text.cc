@@ -154,11 +154,11 @@ std::string RunTable(const ScoreReport& report) {
     return ns ? FormatDurationNs(*ns) : std::string("n/a");
   };
   for (const ScoredRun& run : report.runs) {
-    text +=
-        fmt::format(kRow, "  " + run.label, FormatCount(run.outcome.completed()),
-                    FormatDurationNs(run.outcome.wall_ns()), cell(run.lateness.PercentileNs(kP99)),
-                    cell(run.lateness.max_ns()), cell(run.service.PercentileNs(kP50)),
-                    run.invalid_reasons.empty() ? "" : " !");
+    text += fmt::format(kRow, "  " + run.label, FormatCount(run.outcome.completed()),
+                        FormatDurationNs(run.outcome.wall_ns()),
+                        cell(run.lateness.MeaningfulPercentileNs(kP99)),
+                        cell(run.lateness.max_ns()), cell(run.service.MeaningfulPercentileNs(kP50)),
+                        run.invalid_reasons.empty() ? "" : " !");
   }
   return text;
 }

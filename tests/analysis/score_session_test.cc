@@ -165,6 +165,17 @@ TEST(ScoreReportTest, ARecordingOfNoLengthHasNoWorkday) {
   EXPECT_EQ(report.storage_wait_s_per_workday(), 288);
 }
 
+TEST(ScoreReportTest, APercentileOfTooFewIsNotGiven) {
+  ScoreReport report;
+  ScoredRun& run = report.runs.emplace_back();
+  run.label = "cycle 1, timed";
+  run.lateness.Add(5 * kNanosPerMilli);
+  std::istringstream lines(ScoreText(report));
+  std::string row;
+  while (row.find("cycle 1, timed") == std::string::npos) ASSERT_TRUE(std::getline(lines, row));
+  EXPECT_THAT(row, ::testing::ContainsRegex("0 ns +n/a +5.00 ms +n/a"));
+}
+
 TEST_F(ScoreSessionTest, RunsAlternateAfterAPauseEach) {
   ASSERT_TRUE(Run(Drive([](uint32_t) { return 1000; })).ok());
   EXPECT_THAT(calls_,
