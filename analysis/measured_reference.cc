@@ -36,8 +36,12 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
       reference.name = model.empty() ? target.at("path").get<std::string>() : model;
     }
     reference.rule = json.at("rule").get<std::string>();
-    Cycles cycles(json.at("cycles").get<size_t>());
-    for (const Json& segment : json.at("segments")) {
+    const Json& segments = json.at("segments");
+    const auto count = json.at("cycles").get<size_t>();
+    // Before so much memory is taken.
+    if (segments.empty() || segments[0].at("cycles").size() != count) return damaged;
+    Cycles cycles(count);
+    for (const Json& segment : segments) {
       if (segment.at("cycles").size() != cycles.size()) return damaged;
       for (size_t cycle = 0; cycle < cycles.size(); ++cycle) {
         SegmentCosts costs{};
