@@ -54,6 +54,7 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
     }
     if (cycles.empty() || cycles.front().empty()) return damaged;
     reference.costs = ReferenceOf(cycles);
+    reference.log_scores = ComputeScore(reference.costs, cycles).log_scores;
     // Null for a single cycle.
     const Json& low = json.at("ci_low");
     const Json& high = json.at("ci_high");

@@ -12,9 +12,10 @@ namespace blktape {
 
 // The costs of a drive that was scored before, to be the reference of another one.
 struct MeasuredReference {
-  std::string name;  // model of its target, else its path
-  std::string rule;  // that it was scored by
-  std::vector<SegmentCosts> costs;
+  std::string name;                 // model of its target, else its path
+  std::string rule;                 // that it was scored by
+  std::vector<SegmentCosts> costs;  // geometric mean over its cycles
+  std::vector<double> log_scores;   // of each of its cycles against that mean
   std::optional<int64_t> wait_ns;
   bool interval_too_wide = false;  // of its own score, which a score against it takes as exact
 };

@@ -67,6 +67,7 @@ struct Comparison {
   double ratio_low = 1;
   double ratio_high = 1;
 };
+// The logarithms are of scores against the same reference.
 Comparison CompareScores(std::span<const double> first_log_scores,
                          std::span<const double> second_log_scores);
 

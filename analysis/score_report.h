@@ -44,6 +44,7 @@ struct ScoreReport {
   Segmentation segmentation;
   std::vector<SegmentCosts> reference_costs;
   std::optional<int64_t> reference_wait_ns;
+  std::optional<Comparison> comparison;  // with a measured reference by the same rule
   Cycles cycles;
   std::vector<int64_t> waits_ns;  // of each cycle's timed run
   std::optional<Score> score;

@@ -53,6 +53,28 @@ Json VariantsJson(const ScoreReport& report) {
   return json;
 }
 
+Json ComparisonJson(const std::optional<Comparison>& comparison) {
+  if (!comparison) return nullptr;
+  const auto verdict = [&]() -> Json {
+    switch (comparison->verdict) {
+      case Verdict::kFirstFaster:
+        return "faster";
+      case Verdict::kSecondFaster:
+        return "slower";
+      case Verdict::kTie:
+        return "tie";
+      case Verdict::kTooFewCycles:
+        break;
+    }
+    return nullptr;
+  }();
+  if (verdict.is_null()) return {{"verdict", nullptr}};
+  return {{"verdict", verdict},
+          {"ratio", comparison->ratio},
+          {"ratio_low", comparison->ratio_low},
+          {"ratio_high", comparison->ratio_high}};
+}
+
 Json TargetsJson(const ScoreReport& report) {
   Json json = Json::array();
   for (const proto::Device& target : report.targets) {
@@ -121,6 +143,7 @@ Json ScoreJson(const ScoreReport& report) {
   json["trace"] = report.trace_name;
   json["score_version"] = kScoreVersion;
   json["reference"] = report.reference;
+  json["comparison"] = ComparisonJson(report.comparison);
   json["targets"] = TargetsJson(report);
   json["lost_events"] = report.lost_events;
   json["loss_accepted"] = report.loss_accepted;

@@ -53,6 +53,21 @@ std::string Headline(const ScoreReport& report) {
   return text;
 }
 
+std::string VerdictLine(const ScoreReport& report) {
+  if (!report.comparison) return "";
+  const Comparison& comparison = *report.comparison;
+  if (comparison.verdict == Verdict::kTooFewCycles) {
+    return "Verdict       none: it takes two cycles of this drive and of the reference\n";
+  }
+  const std::string_view word = comparison.verdict == Verdict::kFirstFaster    ? "faster than"
+                                : comparison.verdict == Verdict::kSecondFaster ? "slower than"
+                                                                               : "a tie with";
+  return Wrapped(report.valid() ? "Verdict       " : "(invalid)     ", "              ",
+                 fmt::format("{} the reference: {:.3f} times its score, 95 % interval {:.3f} to "
+                             "{:.3f}, the spread of both drives in it",
+                             word, comparison.ratio, comparison.ratio_low, comparison.ratio_high));
+}
+
 std::string WaitLine(const ScoreReport& report) {
   const std::optional<double> wait_s = report.storage_wait_s_per_workday();
   if (!wait_s) return "";
@@ -166,8 +181,8 @@ std::string RunTable(const ScoreReport& report) {
 }  // namespace
 
 std::string ScoreText(const ScoreReport& report) {
-  std::string text = Headline(report) + WaitLine(report) + Conditions(report) + CostTable(report) +
-                     SensitivityLine(report);
+  std::string text = Headline(report) + VerdictLine(report) + WaitLine(report) +
+                     Conditions(report) + CostTable(report) + SensitivityLine(report);
   if (report.segmentation.all_is_foreground) {
     text += "The trace marks no I/O as waited for: all its writes count as such.\n";
   }

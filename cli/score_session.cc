@@ -80,7 +80,11 @@ class Session {
       }
       report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
       // Queues set otherwise, say: a fair question, but not the same one.
-      if (measured.rule != report_.rule) report_.reference += ", by the rule " + measured.rule;
+      if (measured.rule == report_.rule) {
+        reference_log_scores_ = std::move(measured.log_scores);
+      } else {
+        report_.reference += ", by the rule " + measured.rule;
+      }
       if (measured.interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
       report_.reference_costs = std::move(measured.costs);
       report_.reference_wait_ns = measured.wait_ns;
@@ -192,6 +196,9 @@ class Session {
     report_.cycles.push_back(std::move(costs).value());
     report_.waits_ns.push_back(timed.wait_ns);
     report_.score = ComputeScore(report_.reference_costs, report_.cycles);
+    if (!reference_log_scores_.empty()) {
+      report_.comparison = CompareScores(report_.score->log_scores, reference_log_scores_);
+    }
     return OkStatus();
   }
 
@@ -219,7 +226,8 @@ class Session {
   ScoreReport report_;
   bool ordered_ = true;  // the trace tells completions
   std::optional<int64_t> reference_max_ns_;
-  std::optional<proto::Header> manifest_;  // of the first run on the target
+  std::vector<double> reference_log_scores_;  // of a measured reference by the same rule
+  std::optional<proto::Header> manifest_;     // of the first run on the target
 };
 
 }  // namespace

@@ -291,6 +291,7 @@ TEST_F(ScoreSessionTest, AReferenceByAnotherRuleIsNamedSo) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order"));
   EXPECT_EQ(second->rule, "score 1: timed x1, max order, scheduler=none");
+  EXPECT_FALSE(second->comparison.has_value()) << "a tie or not, of what?";
 }
 
 TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
@@ -300,6 +301,31 @@ TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(second->reference, HasSubstr("whose own interval is TOO WIDE"));
+}
+
+TEST_F(ScoreSessionTest, AgainstAMeasuredDriveThereIsAVerdict) {
+  const auto first = Run(Drive([](uint32_t cycle) { return 50'000 + cycle * 100; }));
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(ScoreJson(*first)["comparison"].is_null());
+  MakeReference(ScoreJson(*first));
+  const auto verdict = [this](const std::function<int64_t(uint32_t)>& service_ns) {
+    std::filesystem::remove_all(options_.folder);
+    std::filesystem::create_directories(options_.folder);
+    const auto report = Run(Drive(service_ns));
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    const std::string text = ScoreText(*report);
+    const std::string json = ScoreJson(*report)["comparison"]["verdict"].dump();
+    return json + " " + text.substr(text.find("Verdict") + 14, 11);
+  };
+  EXPECT_EQ(verdict([](uint32_t) { return 25'000; }), "\"faster\" faster than");
+  EXPECT_EQ(verdict([](uint32_t) { return 100'000; }), "\"slower\" slower than");
+  // 50,200 ns is its mean; 1 % is less than the 2 % that a difference takes.
+  EXPECT_EQ(verdict([](uint32_t) { return 49'700; }), "\"tie\" a tie with ");
+  // Faster by far in the mean, but as often not.
+  EXPECT_EQ(verdict([](uint32_t cycle) { return cycle == 2 ? 80'000 : 30'000; }),
+            "\"tie\" a tie with ");
+  options_.cycles = 1;
+  EXPECT_EQ(verdict([](uint32_t) { return 25'000; }), "null none: it ta");
 }
 
 TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
