@@ -121,14 +121,8 @@ Result<std::unique_ptr<RecordStream>> OpenStream(const ReplayOptions& options, b
   return std::unique_ptr<RecordStream>(std::move(stream));
 }
 
-// The filters that need no target.
-PlanOptions FilterOptions(const ReplayOptions& options, int devices) {
-  PlanOptions plan;
-  plan.skip_writes = options.skip_writes;
-  plan.skip_discards = options.skip_discards;
-  plan.target_of_device.assign(devices, 0);
-  return plan;
-}
+// Recorded device to target; absent: left out by name.
+using TargetOfDevice = std::vector<std::optional<uint32_t>>;
 
 Footprint FootprintOfWorkload(const WorkloadSpec& spec) {
   Footprint footprint;
@@ -169,9 +163,17 @@ std::optional<Footprint> FootprintFromSummary(const proto::Summary& summary, int
   return footprint;
 }
 
-Result<Footprint> PassOver(const ReplayOptions& options, const std::atomic<bool>& stop) {
+// Without what is filtered; `target_of_device` is empty before it is known: no device is left out.
+Result<Footprint> PassOver(const ReplayOptions& options, TargetOfDevice target_of_device,
+                           const std::atomic<bool>& stop) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordStream> stream, OpenStream(options, /*one_pass=*/true));
-  const PlanOptions filter = FilterOptions(options, stream->header().devices_size());
+  PlanOptions filter;
+  filter.skip_writes = options.skip_writes;
+  filter.skip_discards = options.skip_discards;
+  filter.target_of_device = std::move(target_of_device);
+  if (filter.target_of_device.empty()) {
+    filter.target_of_device.assign(stream->header().devices_size(), 0);
+  }
   return MeasureFootprint(stream.get(), stop, [&filter](const IoRecord& io) {
     return Plan::SkipReason(filter, io) == nullptr;
   });
@@ -180,7 +182,7 @@ Result<Footprint> PassOver(const ReplayOptions& options, const std::atomic<bool>
 // Which recorded device goes to which target; fills in `paths` with the targets, each once.
 Status ResolveMappings(const ReplayOptions& options, const proto::Header& header,
                        const Footprint& footprint, std::vector<std::string>* paths,
-                       std::vector<std::optional<uint32_t>>* target_of_device) {
+                       TargetOfDevice* target_of_device) {
   target_of_device->assign(std::max<size_t>(header.devices_size(), footprint.devices.size()),
                            std::nullopt);
   const auto target = [paths](const std::string& path) {
@@ -426,7 +428,7 @@ std::string CanonicalRule(const ReplayOptions& options) {
 
 Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<bool>& stop) {
   if (options.workload) return FootprintOfWorkload(*options.workload);
-  if (options.records) return PassOver(options, stop);
+  if (options.records) return PassOver(options, {}, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceStream> stream,
                    TraceStream::Open(options.trace_path, {}));
   if (const std::optional<proto::Summary>& summary = stream->summary()) {
@@ -434,7 +436,7 @@ Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<
         FootprintFromSummary(*summary, stream->header().devices_size());
     if (whole) return *std::move(whole);
   }
-  return PassOver(options, stop);
+  return PassOver(options, {}, stop);
 }
 
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {
@@ -477,7 +479,7 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   if (Status fits = check(); !fits.ok()) {
     // The summary speaks of the whole trace: what is filtered out may be all that does not fit.
     if (options.workload || options.records) return fits;
-    ASSIGN_OR_RETURN(footprint, PassOver(options, stop));
+    ASSIGN_OR_RETURN(footprint, PassOver(options, setup.plan.target_of_device, stop));
     RETURN_IF_ERROR(check());
   }
   for (size_t device = 0; device < setup.plan.target_of_device.size(); ++device) {

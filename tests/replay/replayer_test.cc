@@ -71,6 +71,23 @@ TEST(ReplayerTest, TheResultOfAReplayHoldsTheSameOpsAddressesAndSizesInTheSameOr
   EXPECT_EQ(result.summary->replay().completed(), 4);
 }
 
+TEST(ReplayerTest, WhatADeviceThatIsLeftOutDidIsNoReasonToRefuse) {
+  IoRecord erase = Io(Op::kSecureErase, 1'000, 2'000, 0, 4096);
+  IoRecord read = Read(3'000, 4'000);
+  read.device = 1;
+  ReplayOptions options;
+  options.trace_path = TempTrace("erased.tape", {erase, read}, /*devices=*/2);
+  const std::string target = FreshPath("erased.img");
+  std::ofstream(target) << std::string(1 << 20, '\0');
+  options.mappings = {{"sda", target}, {"sdb", target}};
+  EXPECT_THAT(PreviewReplay(options, /*whole=*/true, kRunOn).status().message(),
+              HasSubstr("secure_erase"));
+  options.mappings = {{"sda", "none"}, {"sdb", target}};
+  const auto preview = PreviewReplay(options, /*whole=*/true, kRunOn);
+  ASSERT_TRUE(preview.ok()) << preview.status().message();
+  EXPECT_EQ(preview->planned, 1u);
+}
+
 TEST(ReplayerTest, SimulatedReplaysAreEqualToTheNanosecond) {
   std::vector<IoRecord> records;
   for (int i = 0; i < 5'000; ++i) {
