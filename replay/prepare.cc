@@ -302,6 +302,9 @@ class Preparation {
   Result<ReplayOptions> OptionsOfTrace() const {
     ReplayOptions trace = options_.replay;
     if (trace.mappings.empty()) trace.mappings = {{"", options_.target_path}};
+    // Whatever the replay will make of what the target lacks: it is about the reads, by block.
+    trace.unsupported = "skip";
+    trace.align = true;
     if (trace.mappings.size() > 1 || trace.mappings[0].device.empty()) return trace;
     ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader,
                      TraceReader::Open(trace.trace_path));

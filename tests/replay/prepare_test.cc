@@ -85,6 +85,17 @@ TEST(PrepareTest, FreshHoldsExactlyTheBlocksThatTheTraceReadsFirst) {
   EXPECT_NE(Content(target, 15 * kMiB, 4096), std::string(4096, '\0'));
 }
 
+TEST(PrepareTest, WhatTheTargetCannotDoIsLeftToTheReplay) {
+  const std::string target = SparseFile("erase.img", 8 * kMiB);
+  PrepareOptions options = Quick(target);
+  options.state = PrepareOptions::State::kFresh;
+  options.replay.trace_path = TempTrace(
+      "erase.tape", {Io(Op::kSecureErase, 1'000, 2'000, 0, 4096), Read(3'000, 4'000, kMiB, 512)});
+  const auto report = RunPrepare(options, kRunOn, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->prefilled_bytes, 4096u);
+}
+
 TEST(PrepareTest, ATraceThatDoesNotFitIsRefusedWhileTheTargetHoldsWhatItHeld) {
   PrepareOptions options = Quick(SparseFile("small.img", 4 * kMiB));
   options.state = PrepareOptions::State::kFresh;
