@@ -94,7 +94,8 @@ Result<AddressMap::Place> AddressMap::Map(Lba lba, uint64_t bytes) const {
       return Status(StatusCode::kFailedPrecondition,
                     "the request of " + std::to_string(bytes) + " bytes at LBA " +
                         std::to_string(lba.sectors) + " is no whole blocks of " +
-                        std::to_string(block_bytes_) + " bytes of the target\n  try:  --align");
+                        std::to_string(block_bytes_) +
+                        " bytes of the target\n  try:  replay --align");
     }
     const uint64_t begin = RoundDown(place.offset_bytes, block_bytes_);
     const uint64_t end = RoundDown(place.offset_bytes + bytes + block_bytes_ - 1, block_bytes_);

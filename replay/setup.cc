@@ -247,21 +247,21 @@ Status CheckFit(const ReplayOptions& options, Remap remap, const DeviceFootprint
     return Status(
         StatusCode::kFailedPrecondition,
         fmt::format("{} is too small: the trace reaches up to {} ({} bytes), the target ends at {}"
-                    "\n  try:  a larger target, or --remap offset, scale or wrap (the result names "
-                    "it, and\n        its score bears another name)",
+                    "\n  try:  a larger target, or replay --remap offset, scale or wrap, which the "
+                    "result\n        names",
                     path, FormatBytes(end_bytes), end_bytes, FormatBytes(target.size_bytes)));
   }
   if (footprint.longest_bytes > target.size_bytes) {
     return Status(
         StatusCode::kFailedPrecondition,
         fmt::format("{} is too small: the trace has a request of {}, the target ends at {}\n"
-                    "  try:  a larger target, or --skip-discards where that is a discard",
+                    "  try:  a larger target, or replay --skip-discards where that is a discard",
                     path, FormatBytes(footprint.longest_bytes), FormatBytes(target.size_bytes)));
   }
   if (!options.align && !footprint.AlignedTo(target.block_bytes)) {
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{} has blocks of {} bytes, but the trace has requests that are no "
-                              "whole blocks\n  try:  --align, which widens them, counted",
+                              "whole blocks\n  try:  replay --align, which widens them, counted",
                               path, target.block_bytes));
   }
   return OkStatus();
@@ -281,19 +281,20 @@ Status CheckOps(const ReplayOptions& options, const Footprint& footprint, const 
   const bool changes = !options.skip_writes;
   const bool discards = changes && !options.skip_discards;
   if (discards && count(Op::kDiscard) > 0 && !target.abilities.discard) {
-    return refuse(Op::kDiscard, "--skip-discards, or --unsupported skip or emulate");
+    return refuse(Op::kDiscard, "--unsupported skip or emulate, or replay --skip-discards");
   }
   if (changes && count(Op::kWriteZeroes) > 0 && !target.abilities.write_zeroes) {
     return refuse(Op::kWriteZeroes, "--unsupported skip or emulate");
   }
   if (discards && count(Op::kSecureErase) > 0 && !target.abilities.secure_erase) {
-    return refuse(Op::kSecureErase, "--skip-discards, or --unsupported skip or emulate");
+    return refuse(Op::kSecureErase, "--unsupported skip or emulate, or replay --skip-discards");
   }
   if (discards && count(Op::kSecureErase) > 0 && !options.secure_erase) {
-    return Status(StatusCode::kFailedPrecondition,
-                  fmt::format("the trace has {} secure erases, which destroy data beyond recovery\n"
-                              "  try:  --secure-erase to do them, or --unsupported skip or emulate",
-                              FormatCount(count(Op::kSecureErase))));
+    return Status(
+        StatusCode::kFailedPrecondition,
+        fmt::format("the trace has {} secure erases, which destroy data beyond recovery\n"
+                    "  try:  --unsupported skip or emulate, or replay --secure-erase to do them",
+                    FormatCount(count(Op::kSecureErase))));
   }
   for (int op = static_cast<int>(Op::kZoneReset); changes && op < kOpCount; ++op) {
     if (count(static_cast<Op>(op)) > 0) return refuse(static_cast<Op>(op), "--unsupported skip");

@@ -230,8 +230,9 @@ class OpenTarget : public Target {
     if (is_block_device()) {
       if (const auto read_only = ReadAttribute(folder_ + "/ro");
           read_only.ok() && *read_only == "1") {
-        return Status(StatusCode::kFailedPrecondition,
-                      path_ + " is read-only\n  try:  --skip-writes, or blockdev --setrw " + path_);
+        return Status(
+            StatusCode::kFailedPrecondition,
+            path_ + " is read-only\n  try:  replay --skip-writes, or blockdev --setrw " + path_);
       }
     }
     if (options_.overwrite) return OkStatus();
@@ -240,16 +241,17 @@ class OpenTarget : public Target {
       const uint64_t size_bytes = std::filesystem::file_size(path_);
       ASSIGN_OR_RETURN(const bool scratch, IsScratch(path_, size_bytes));
       if (scratch) return OkStatus();
-      return Status(StatusCode::kFailedPrecondition,
-                    path_ + " holds " + signature.value_or("data") +
-                        "; replaying writes would destroy it\n"
-                        "  try:  --overwrite if that may be lost, --skip-writes, or a new file");
+      return Status(
+          StatusCode::kFailedPrecondition,
+          path_ + " holds " + signature.value_or("data") +
+              "; replaying writes would destroy it\n"
+              "  try:  --overwrite if that may be lost, a new file, or replay --skip-writes");
     }
     const std::string model = description_.model().empty() ? "" : ", " + description_.model();
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{} ({}{}) would lose what it holds: {}\n"
-                              "  try:  --overwrite if that may be lost, --skip-writes, or a "
-                              "scratch file",
+                              "  try:  --overwrite if that may be lost, a scratch file, or "
+                              "replay --skip-writes",
                               path_, FormatBytes(description_.size_bytes()), model,
                               signature.value_or("nothing that libblkid recognises")));
   }
@@ -297,7 +299,7 @@ class OpenTarget : public Target {
                     path_ +
                         " is in use: the kernel or another program holds it exclusively\n"
                         "  try:  lsblk, fuser -v " +
-                        path_ + "; or --skip-writes");
+                        path_ + "; or replay --skip-writes");
     }
     if (options_.write && !is_block_device() && !LockPatiently()) {
       return Status(StatusCode::kFailedPrecondition,

@@ -11,7 +11,8 @@ namespace blktape {
 namespace {
 
 constexpr char kClassBlock[] = "/sys/class/block/";
-constexpr char kScratchHint[] = "\n  try:  --skip-writes, or a scratch device with --overwrite";
+constexpr char kScratchHint[] =
+    "\n  try:  a scratch device with --overwrite, or replay --skip-writes";
 
 // A block device that shares the target's sectors.
 struct Node {

@@ -112,7 +112,7 @@ TEST_F(TargetGuardTest, AMountedDiskIsRefusedWithTheReasonAndTheWayOut) {
   system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
   EXPECT_EQ(system_.Check("/dev/sdb").message(),
             "/dev/sdb is mounted on /data; replaying writes would destroy it\n"
-            "  try:  --skip-writes, or a scratch device with --overwrite");
+            "  try:  a scratch device with --overwrite, or replay --skip-writes");
 }
 
 TEST_F(TargetGuardTest, AnyNodeOfAMountedDiskIsRefused) {
