@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <sstream>
 
 namespace blktape {
@@ -33,6 +34,10 @@ int SetPolicy(int policy, int priority) {
   // Workers that the kernel starts on this thread's behalf are ordinary threads.
   return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param);
 }
+
+// Locking memory is the whole process's: the last one unlocks it.
+std::mutex lock_mutex;
+int locked_scopes = 0;
 
 std::string Refused(const std::string& what) {
   return "no " + what + " (" + std::strerror(errno) + ")";
@@ -88,7 +93,9 @@ RealtimeScope::~RealtimeScope() {
   if (io_priority_before_) {
     syscall(SYS_ioprio_set, kIoPrioWhoProcess, 0, *io_priority_before_);
   }
-  if (locked_) munlockall();
+  if (!locked_) return;
+  const std::scoped_lock lock(lock_mutex);
+  if (--locked_scopes == 0) munlockall();
 }
 
 // Otherwise the kernel gives the I/O of a SCHED_FIFO thread the real-time class, which schedulers
@@ -117,9 +124,11 @@ void RealtimeScope::Lock() {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   errno = EPERM;
+  const std::scoped_lock lock(lock_mutex);
   if ((geteuid() == 0 || limit.rlim_cur == RLIM_INFINITY) &&
       mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0) {
     locked_ = true;
+    ++locked_scopes;
     granted_.emplace_back("memory locked");
   } else {
     granted_.push_back(Refused("locked memory"));

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace blktape {
 namespace {
@@ -54,6 +57,28 @@ TEST(RealtimeScopeTest, IoKeepsTheClassOfAnOrdinaryThread) {
     EXPECT_EQ(IoPriorityClass(), 2);
   }
   EXPECT_EQ(IoPriorityClass(), 0);
+}
+
+uint64_t LockedKiB() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kib = 0;
+    if (word == "VmLck:" && status >> kib) return kib;
+  }
+  return 0;
+}
+
+TEST(RealtimeScopeTest, MemoryIsLockedUntilTheLastThreadEnds) {
+  std::optional<RealtimeScope> first(std::in_place, RealtimeScope::Wish{});
+  if (!testing::Value(first->granted(), testing::Contains("memory locked"))) {
+    GTEST_SKIP() << "SKIPPED: locking memory needs rights";
+  }
+  {
+    const RealtimeScope second({.punctual = true, .lane = 1});
+  }
+  EXPECT_GT(LockedKiB(), 0u);
+  first.reset();
+  EXPECT_EQ(LockedKiB(), 0u);
 }
 
 TEST(RealtimeScopeTest, AnIoPriorityThatTheUserGaveStays) {
