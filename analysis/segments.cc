@@ -134,7 +134,7 @@ Result<Segmentation> CutTrace(const std::string& path) {
   ForegroundCounter counter;
   RETURN_IF_ERROR(ReadAll(path, &counter));
   if (counter.if_all() == 0) {
-    return Status(StatusCode::kInvalidArgument,
+    return Status(StatusCode::kFailedPrecondition,
                   path + ": holds no read, write or flush, so there is nothing to score");
   }
   SegmentCutter cutter(counter);

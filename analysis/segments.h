@@ -58,7 +58,7 @@ struct Segmentation {
 // K for that many foreground I/Os.
 uint64_t SegmentCount(uint64_t foreground);
 
-// Cuts the trace at `path`: two passes, constant memory. kInvalidArgument if it holds no read,
+// Cuts the trace at `path`: two passes, constant memory. kFailedPrecondition if it holds no read,
 // write or flush.
 Result<Segmentation> CutTrace(const std::string& path);
 

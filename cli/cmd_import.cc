@@ -229,7 +229,11 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
 
 int Run(const ImportOptions& options) {
   const Result<Imported> result = Import(options);
-  if (!result.ok()) return Fail(result.status());
+  if (!result.ok()) {
+    // A file that is no recording does not make the command line wrong.
+    (void)Fail(result.status());
+    return kExitFailed;
+  }
   if (options.json) {
     PrintJson(options, *result);
   } else {

@@ -35,7 +35,8 @@ class MissingFileTest(unittest.TestCase):
                 self.check_refused(1, verb[0], "no-such.tape", *verb[1:], says=["no-such.tape"])
 
     def test_a_file_that_is_no_trace_is_called_so(self):
-        for verb in (["info"], ["analyze"], ["dump"], ["replay", "--target", "/dev/null"]):
+        for verb in (["info"], ["analyze"], ["dump"], ["replay", "--target", "/dev/null"],
+                     ["import", "-o", "/nonexistent/x.tape"]):
             with self.subTest(verb[0]):
                 self.check_refused(1, verb[0], "/bin/true", *verb[1:], says=["/bin/true"])
 
@@ -52,6 +53,16 @@ class MissingFileTest(unittest.TestCase):
     def test_a_trace_that_is_replayed_is_a_file(self):
         for verb in (["replay", "-", "--engine", "null"], ["score", "-", "--target", SAMPLE]):
             self.check_refused(2, *verb, says=["standard input", "read more than once"])
+
+    def test_a_trace_without_anything_to_wait_for_has_no_score(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            empty, target = os.path.join(folder, "empty.tape"), os.path.join(folder, "target.img")
+            blktape.ok("replay", SAMPLE, "--engine", "null", "--max", "--to", "0s", "-o", empty)
+            with open(target, "wb") as file:
+                file.truncate(1 << 20)
+            self.check_refused(1, "score", empty, "--target", target, "-o", os.path.join(folder, "score"),
+                               says=["nothing to score"])
+            self.assertEqual(sorted(os.listdir(folder)), ["empty.tape", "target.img"])
 
     def test_a_missing_argument_is_usage(self):
         for verb in ("info", "analyze", "dump", "replay", "score", "import", "record", "prepare", "recover"):
