@@ -52,6 +52,7 @@ std::string Condition(const TraceInfo& info) {
   if (info.being_written) return "STILL BEING RECORDED; this is what has reached the disk so far";
   if (!info.summary) return "NOT FINISHED: its recorder died, or the end is cut off";
   if (info.lost_events > 0) return "finished, but DATA IS MISSING";
+  if (info.damaged) return "finished and no I/O missing, but THE FILE IS DAMAGED";
   if (!info.losses.empty()) return "finished; what is not in it is listed below";
   return "whole, nothing lost";
 }
@@ -65,6 +66,9 @@ class InfoText {
     Add("state", Condition(info_));
     if (!info_.summary && !info_.being_written && info_.name.ends_with(".partial")) {
       Add("", "try:  blktape recover " + Printable(info_.name));
+    }
+    if (info_.summary && info_.lost_events == 0 && info_.damaged) {
+      Add("", "try:  blktape recover " + Printable(info_.name) + " -o FILE");
     }
     if (info_.summary && info_.summary->recovered()) Add("", "recovered from an unfinished one");
     Origin();

@@ -13,7 +13,10 @@ constexpr size_t kMaxMarks = 1000;
 class Collector : public TraceObserver {
  public:
   explicit Collector(TraceInfo* info) : info_(info) {}
-  void OnLoss(const proto::Loss& loss) override { info_->losses.OnLoss(loss); }
+  void OnLoss(const proto::Loss& loss) override {
+    info_->losses.OnLoss(loss);
+    info_->damaged |= IsHarmlessDamage(loss);
+  }
   void OnAnchor(const proto::ClockAnchor& anchor) override { info_->last_anchor = anchor; }
   void OnMark(const proto::Mark& mark) override {
     if (info_->marks.size() < kMaxMarks) info_->marks.push_back(mark);

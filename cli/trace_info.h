@@ -22,6 +22,7 @@ struct TraceInfo {
   std::optional<proto::Summary> summary;  // absent: not finished, or its end is damaged
   LossLog losses;
   uint64_t lost_events = 0;
+  bool damaged = false;  // somewhere in the file, at the cost of no event
 
   uint64_t records = 0;
   uint64_t records_by_op[kOpCount] = {};
@@ -31,8 +32,9 @@ struct TraceInfo {
   std::vector<proto::Mark> marks;  // the first thousand
   std::optional<proto::ClockAnchor> last_anchor;
 
-  // Finished, with nothing missing that a recorder or this reader knows of.
-  bool whole() const { return summary.has_value() && lost_events == 0; }
+  // Finished, with nothing missing that a recorder or this reader knows of, and every byte in
+  // place.
+  bool whole() const { return summary.has_value() && lost_events == 0 && !damaged; }
   std::optional<int64_t> duration_ns() const;
   // Of the first and the last moment, Unix epoch, by the clock anchors.
   std::optional<int64_t> begin_wall_ns() const;

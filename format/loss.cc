@@ -15,6 +15,11 @@ bool MeansLostEvents(proto::LossReason reason) {
   return reason != proto::IN_FLIGHT_AT_START && reason != proto::IN_FLIGHT_AT_END;
 }
 
+bool IsHarmlessDamage(const proto::Loss& loss) {
+  return (loss.reason() == proto::DAMAGED_INPUT || loss.reason() == proto::TRUNCATED_INPUT) &&
+         loss.has_count() && loss.count() == 0;
+}
+
 const char* LossReasonName(proto::LossReason reason) {
   switch (reason) {
     case proto::RING_OVERRUN:

@@ -9,6 +9,8 @@ namespace blktape {
 
 // Whether a stored loss means that events are missing (all but IN_FLIGHT_AT_START / _END).
 bool MeansLostEvents(proto::LossReason reason);
+// Damage of a trace file in a place that held no event: the seek table, say.
+bool IsHarmlessDamage(const proto::Loss& loss);
 // "ring overrun", "relay drop", ...: for people.
 const char* LossReasonName(proto::LossReason reason);
 

@@ -24,7 +24,10 @@ class TraceCopier : public TraceObserver {
   const std::optional<proto::ClockAnchor>& last_anchor() const { return last_anchor_; }
 
  private:
-  void OnLoss(const proto::Loss& loss) override { Keep(writer_->WriteLoss(loss)); }
+  // What the damage of the one file did not cost is no loss of the other.
+  void OnLoss(const proto::Loss& loss) override {
+    if (!IsHarmlessDamage(loss)) Keep(writer_->WriteLoss(loss));
+  }
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnMark(const proto::Mark& mark) override { Keep(writer_->WriteMark(mark)); }
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
