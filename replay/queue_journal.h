@@ -32,7 +32,7 @@ struct QueueJournal {
   std::vector<DiskChanges> disks;
 };
 
-// A journal on disk, locked as long as this lives: while its replay runs nobody else uses it.
+// A journal on disk, locked as long as this lives: while its run lasts nobody else uses it.
 struct HeldJournal {
   std::string path;
   UniqueFd lock;
@@ -47,8 +47,8 @@ Result<HeldJournal> CreateQueueJournal(const std::string& folder, QueueJournal j
 
 // What lies in the folder.
 struct FoundJournals {
-  std::vector<HeldJournal> left;      // of replays that have ended without undoing
-  std::vector<QueueJournal> at_work;  // of replays that run
+  std::vector<HeldJournal> left;      // of runs that have ended without undoing
+  std::vector<QueueJournal> at_work;  // of runs that go on
   std::vector<std::string> damaged;   // paths of what cannot be read, with the reason
 };
 FoundJournals FindQueueJournals(const std::string& folder);

@@ -154,7 +154,7 @@ std::vector<std::string> UndoLeft(const QueuePlaces& places, const FoundJournals
       undone = Undo(places.attributes, held.journal);
     }
     const std::string whose =
-        ", after a replay that did not end (process " + std::to_string(held.journal.pid) + ")";
+        ", after a run that did not end (process " + std::to_string(held.journal.pid) + ")";
     for (const std::string& one : undone.restored) notes.push_back("restored " + one + whose);
     for (const std::string& one : undone.left) notes.push_back("not restored: " + one + whose);
     if (!undone.again) unlink(held.path.c_str());
@@ -175,7 +175,7 @@ Result<std::unique_ptr<QueueSettingsScope>> QueueSettingsScope::Apply(
     for (const DiskChanges& taken : other.disks) {
       if (std::find(disks.begin(), disks.end(), taken.disk) == disks.end()) continue;
       return Status(StatusCode::kFailedPrecondition,
-                    taken.disk + ": another replay (process " + std::to_string(other.pid) +
+                    taken.disk + ": another run of blktape (process " + std::to_string(other.pid) +
                         ") has changed its queue settings\n  try:  when that has ended");
     }
   }

@@ -23,7 +23,7 @@ struct QueuePlaces {
 class QueueSettingsScope {
  public:
   // `disks` by name, whole disks, no partitions. kFailedPrecondition: a disk lacks a setting or
-  // refuses the value, or another replay has changed the disk's queue; nothing stays changed.
+  // refuses the value, or another run has changed the disk's queue; nothing stays changed.
   static Result<std::unique_ptr<QueueSettingsScope>> Apply(
       const std::vector<std::string>& disks, const std::vector<QueueSetting>& settings,
       const QueuePlaces& places = {});
@@ -48,7 +48,7 @@ class QueueSettingsScope {
   bool restored_ = true;
 };
 
-// Undoes what replays that were killed left changed, on any disk. Returns what it did, in words;
+// Undoes what runs that were killed left changed, on any disk. Returns what it did, in words;
 // empty if there was nothing. A disk that is gone, and a kernel that has restarted, need nothing.
 std::vector<std::string> RestoreLeftQueueSettings(const QueuePlaces& places = {});
 

@@ -165,7 +165,7 @@ class QueueSettingsTest(unittest.TestCase):
         running = self.start()
         second = blktape.run("replay", SAMPLE, "--target", self.device, "--skip-writes", "--set", "nomerges=1")
         self.assertEqual(second.returncode, 1)
-        self.assertIn("another replay (process %d)" % running.pid, second.stderr)
+        self.assertIn("another run of blktape (process %d)" % running.pid, second.stderr)
         self.assertEqual(self.chosen(), ASKED)
         running.send_signal(signal.SIGTERM)
         running.wait(60)
