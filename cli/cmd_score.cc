@@ -54,6 +54,17 @@ Status MakeFolder(const std::string& folder) {
                                                 "  try:  -o DIR with a new name");
 }
 
+// Nothing of the target is in the folder: the next attempt may have the name again. What others may
+// have put there meanwhile stays, and the folder with it.
+void RemoveReference(const std::string& folder) {
+  std::error_code ignored;
+  for (const char* name : {"reference-timed.tape", "reference-max.tape", "cycle-1-timed.tape"}) {
+    std::filesystem::remove(folder + "/" + name, ignored);
+    std::filesystem::remove(folder + "/" + name + ".partial", ignored);
+  }
+  std::filesystem::remove(folder, ignored);
+}
+
 Status WriteWhole(const std::string& path, const std::string& text) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, CreateFile(path));
   RETURN_IF_ERROR(sink->Write(std::as_bytes(std::span(text.data(), text.size()))));
@@ -155,9 +166,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   line.Clear();
   if (!report.ok()) {
     if (!std::filesystem::exists(session.folder + "/cycle-1-timed.tape")) {
-      // Nothing of the target is in it: the next attempt may have the name again.
-      std::error_code ignored;
-      std::filesystem::remove_all(session.folder, ignored);
+      RemoveReference(session.folder);
     }
     return Fail(report.status());
   }
