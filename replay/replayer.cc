@@ -242,7 +242,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   Clock* clock = Clock::Monotonic();
   // Before the engine, so that it is drained before the settings go back, however this ends.
   ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queues, SetQueues(options, setup));
-  ASSIGN_OR_RETURN(BufferArena arena, BufferArena::Create(options.buffer_bytes));
+  ASSIGN_OR_RETURN(BufferArena arena,
+                   BufferArena::Create(ChooseBufferBytes(options, *setup->stream)));
   EngineOptions engine_options;
   engine_options.depth = ChooseDepth(options, *setup);
   engine_options.arena = arena.memory();

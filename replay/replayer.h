@@ -24,6 +24,8 @@ enum class TimingRule {
   kQueueDepth,  // as fast as goes with at most queue_depth in flight
 };
 
+inline constexpr uint64_t kDefaultBufferBytes = 32 << 20;
+
 // What to replay and how. Field by field what `blktape replay --help` says.
 struct ReplayOptions {
   std::string trace_path;
@@ -82,11 +84,11 @@ struct ReplayOptions {
   bool order_overlaps = true;   // conflicting I/Os are never in flight together
   uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
   uint32_t threads = 1;  // that issue; more than one only timed, or at a queue depth without think
-  uint64_t buffer_bytes = 32 << 20;  // memory for requests in flight and prepared
-  int64_t spin_ns = 50'000;          // poll for so long before each due time
-  bool realtime = true;              // SCHED_FIFO, locked memory, pinning where allowed
-  std::string state = "as-is";       // copied into the result
-  uint32_t cycle = 0;                // likewise
+  uint64_t buffer_bytes = kDefaultBufferBytes;  // memory for requests in flight and prepared
+  int64_t spin_ns = 50'000;                     // poll for so long before each due time
+  bool realtime = true;                         // SCHED_FIFO, locked memory, pinning where allowed
+  std::string state = "as-is";                  // copied into the result
+  uint32_t cycle = 0;                           // likewise
 };
 
 struct ReplayProgress {

@@ -68,6 +68,16 @@ uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup) {
   return depth;
 }
 
+uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream) {
+  const std::optional<uint64_t> data_bytes = stream.data_bytes();
+  const bool known = data_bytes && stream.records() && options.unsupported != "emulate";
+  if (!known) return options.buffer_bytes;
+  // Buffers are powers of two, 4 KiB at least; and a part of the memory is kept from being prepared
+  // ahead.
+  const uint64_t all_bytes = 2 * *data_bytes + 4096 * *stream.records();
+  return std::min(options.buffer_bytes, std::max(kDefaultBufferBytes, 2 * all_bytes));
+}
+
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
   return {.rule = options.rule,
           .depth = depth,

@@ -10,6 +10,7 @@
 #include "format/trace_writer.h"
 #include "replay/engine.h"
 #include "replay/issuer.h"
+#include "replay/record_stream.h"
 #include "replay/replayer.h"
 #include "replay/setup.h"
 #include "replay/target.h"
@@ -19,6 +20,10 @@ namespace blktape {
 // At most so many I/Os in flight, given what was asked for and what the targets' queues take: more
 // would block in the kernel instead of waiting here, where it is accounted for.
 uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup);
+
+// How much memory the I/Os get: what was asked for, but no more than all of them could fill (where
+// that is known, and more than the default), since all of it is touched and pinned.
+uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream);
 
 // How an issuer is to run under these options.
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);

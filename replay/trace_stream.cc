@@ -93,6 +93,12 @@ std::optional<uint64_t> TraceStream::records() const {
   return summary->records() * options_.loops;
 }
 
+std::optional<uint64_t> TraceStream::data_bytes() const {
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  if (!summary || options_.loops != 1) return std::nullopt;
+  return summary->read_bytes() + summary->write_bytes();
+}
+
 std::optional<int64_t> TraceStream::span_ns() const {
   const std::optional<proto::Summary>& summary = reader_->summary();
   if (!summary || !summary->has_first_ns() || !summary->has_last_ns() || options_.loops == 0) {

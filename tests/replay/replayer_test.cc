@@ -8,6 +8,8 @@
 
 #include "replay/drive_model.h"
 #include "replay/lane_progress.h"
+#include "replay/run.h"
+#include "replay/trace_stream.h"
 #include "tests/replay/fake_records.h"
 #include "tests/replay/temp_trace.h"
 
@@ -86,6 +88,24 @@ TEST(ReplayerTest, WhatADeviceThatIsLeftOutDidIsNoReasonToRefuse) {
   const auto preview = PreviewReplay(options, /*whole=*/true, kRunOn);
   ASSERT_TRUE(preview.ok()) << preview.status().message();
   EXPECT_EQ(preview->planned, 1u);
+}
+
+TEST(ReplayerTest, NoMoreMemoryIsTakenThanTheTraceCouldFill) {
+  constexpr uint64_t kMiB = 1 << 20;
+  const std::string path =
+      TempTrace("large.tape", {Read(10, 20, 0, 12 * kMiB), Write(30, 40, 0, 20 * kMiB)});
+  const auto stream = TraceStream::Open(path, {});
+  ASSERT_TRUE(stream.ok());
+  ReplayOptions options;
+  options.buffer_bytes = 4096 * kMiB;
+  // 16 and 32 MiB are the powers of two that hold them. What all fill is at most a half.
+  EXPECT_GE(ChooseBufferBytes(options, **stream), 2 * 48 * kMiB);
+  EXPECT_LE(ChooseBufferBytes(options, **stream), 256 * kMiB);
+  options.buffer_bytes = 40 * kMiB;
+  EXPECT_EQ(ChooseBufferBytes(options, **stream), 40 * kMiB);
+  const auto without_end = TraceStream::Open(path, {.loops = 0});
+  ASSERT_TRUE(without_end.ok());
+  EXPECT_EQ(ChooseBufferBytes(options, **without_end), 40 * kMiB);
 }
 
 TEST(ReplayerTest, SimulatedReplaysAreEqualToTheNanosecond) {

@@ -34,6 +34,7 @@ TEST(TraceStreamTest, DeliversEveryRecordWithItsIndex) {
   ASSERT_TRUE(stream.ok());
   EXPECT_EQ((*stream)->records(), 3u);
   EXPECT_EQ((*stream)->span_ns(), 30);
+  EXPECT_EQ((*stream)->data_bytes(), 3u * 4096);
   EXPECT_THAT(All(stream->get()), ElementsAre(Pair(0, 10), Pair(1, 15), Pair(2, 40)));
 }
 
