@@ -54,7 +54,10 @@ Status CheckOptions(const ReplayOptions& options) {
       1) {
     return Invalid("a replay needs a trace or a workload, and one of them only");
   }
-  if (!(options.speed > 0)) return Invalid("the speed must be above zero");
+  // Slower, and the times of a long trace would not fit their numbers.
+  if (!(options.speed >= 0.001 && options.speed <= 1e6)) {
+    return Invalid("the speed must be from 0.001 to 1000000");
+  }
   if (options.rule == TimingRule::kQueueDepth && options.queue_depth == 0) {
     return Invalid("the queue depth must be at least 1");
   }

@@ -79,6 +79,10 @@ class MissingFileTest(unittest.TestCase):
             for depth in ("32768", "99999999999"):
                 self.check_refused(2, "replay", SAMPLE, "--engine", "null", flag, depth, says=["at most 32767"])
 
+    def test_an_impossible_speed_is_refused(self):
+        for speed in ("0", "-1", "nan", "inf", "1e-9", "1e9"):
+            self.check_refused(2, "replay", SAMPLE, "--engine", "simulated", "--speed", speed, says=["0.001 to 1000000"])
+
     def test_a_replay_no_times_is_refused(self):
         self.check_refused(2, "replay", SAMPLE, "--engine", "null", "--max", "--loop", "0", says=["--repeat"])
 
