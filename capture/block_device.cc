@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 // dm over md over dm over partitions: real stacks have four levels or so. A bound, since a damaged
 // or faked sysfs must not make us recurse for ever.
 constexpr int kMaxStackDepth = 16;
+// Linux mounts no overlay on an overlay on an overlay; what looks like it are folders of another
+// mount namespace.
+constexpr int kMaxOverlayDepth = 2;
 
 std::optional<std::string> Text(const std::string& path) {
   Result<std::string> text = ReadAttribute(path);
@@ -148,24 +151,50 @@ Result<std::vector<CaptureDevice>> BlockDevices::Under(const std::string& device
   return disks;
 }
 
+Status BlockDevices::CollectOverlay(const std::string& path, const std::string& options, int depth,
+                                    std::vector<CaptureDevice>* disks) const {
+  bool found = false;
+  Status diskless;
+  for (const std::string& layer : OverlayLayers(options)) {
+    std::error_code error;
+    if (depth == kMaxOverlayDepth || layer[0] != '/' || !fs::exists(root_ + layer, error)) {
+      return Status(StatusCode::kNotFound, path + " lies on an overlay of folders (" + layer +
+                                               ") that cannot be found from here\n"
+                                               "  try:  --device NAME; lsblk lists names");
+    }
+    const Status status = CollectMount(layer, depth + 1, disks);
+    if (status.code() == StatusCode::kFailedPrecondition) {
+      diskless = status;  // a layer in memory beside others on disks
+      continue;
+    }
+    RETURN_IF_ERROR(status);
+    found = true;
+  }
+  return found ? OkStatus() : diskless;
+}
+
 Status BlockDevices::CollectMount(const std::string& path, int depth,
                                   std::vector<CaptureDevice>* disks) const {
-  if (depth > kMaxStackDepth) {
-    return Status(StatusCode::kFailedPrecondition, path + ": mounts stacked without end");
-  }
+  std::error_code error;
+  fs::path real = fs::canonical(root_ + path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  if (!root_.empty()) real = "/" + real.lexically_relative(fs::canonical(root_)).string();
   ASSIGN_OR_RETURN(const std::string table, ReadFile(root_ + "/proc/self/mountinfo"));
-  const std::optional<MountEntry> mount = FindMount(table, path);
+  const std::optional<MountEntry> mount = FindMount(table, real.string());
   if (!mount) return Status(StatusCode::kNotFound, path + ": in no mounted file system");
-  if (mount->type == "overlay") {
-    for (const std::string& layer : OverlayLayers(mount->options)) {
-      RETURN_IF_ERROR(CollectMount(layer, depth + 1, disks));
-    }
-    return OkStatus();
-  }
+  if (mount->type == "overlay") return CollectOverlay(path, mount->options, depth, disks);
   // btrfs and others that span disks have a device number of no block device; the source names one
   // of their disks (bcachefs all of them, by colons).
   const Result<std::string> by_number = FolderOfNumber(mount->device_number);
-  if (by_number.ok()) return CollectDisks(*by_number, 0, disks);
+  if (by_number.ok()) {
+    RETURN_IF_ERROR(CollectDisks(*by_number, 0, disks));
+    if (mount->type != "xfs") return OkStatus();
+    for (const std::string& device : XfsDevices(mount->options)) {
+      ASSIGN_OR_RETURN(const std::string folder, FolderOfName(device));
+      RETURN_IF_ERROR(CollectDisks(folder, 0, disks));
+    }
+    return OkStatus();
+  }
   bool found = false;
   size_t begin = 0;
   while (begin < mount->source.size()) {
@@ -188,12 +217,8 @@ Status BlockDevices::CollectMount(const std::string& path, int depth,
 }
 
 Result<std::vector<CaptureDevice>> BlockDevices::UnderMount(const std::string& path) const {
-  std::error_code error;
-  fs::path real = fs::canonical(root_ + path, error);
-  if (error) return ErrnoStatus(error.value(), path);
-  if (!root_.empty()) real = "/" + real.lexically_relative(fs::canonical(root_)).string();
   std::vector<CaptureDevice> disks;
-  RETURN_IF_ERROR(CollectMount(real.string(), 0, &disks));
+  RETURN_IF_ERROR(CollectMount(path, 0, &disks));
   return disks;
 }
 

@@ -22,8 +22,9 @@ class BlockDevices {
   // device) with what to try.
   Result<std::vector<CaptureDevice>> Under(const std::string& device) const;
 
-  // The disks under the file system that holds `path`; overlay, btrfs of several disks and bind
-  // mounts included. kFailedPrecondition for one that lies on no block device (tmpfs, NFS).
+  // The disks under the file system that holds `path`; overlay, btrfs of several disks, the log of
+  // an xfs and bind mounts included. kFailedPrecondition for one that lies on no block device
+  // (tmpfs, NFS), kNotFound for an overlay of folders that cannot be seen from here.
   Result<std::vector<CaptureDevice>> UnderMount(const std::string& path) const;
 
   // Every disk that hardware stands behind and that has a medium: no loop, zram, ram, dm, md,
@@ -41,6 +42,8 @@ class BlockDevices {
   Status CollectDisks(const std::string& folder, int depth,
                       std::vector<CaptureDevice>* disks) const;
   Status CollectMount(const std::string& path, int depth, std::vector<CaptureDevice>* disks) const;
+  Status CollectOverlay(const std::string& path, const std::string& options, int depth,
+                        std::vector<CaptureDevice>* disks) const;
   // The folder in /sys/devices of a device number "8:1"; of a /dev path or a bare name.
   Result<std::string> FolderOfNumber(const std::string& number) const;
   Result<std::string> FolderOfName(const std::string& device) const;

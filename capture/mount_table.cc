@@ -36,18 +36,26 @@ std::string Unescape(std::string_view text) {
   return plain;
 }
 
-std::optional<MountEntry> ParseLine(std::string_view line) {
+struct Line {
+  std::string_view id;
+  std::string_view parent;  // the mount it is mounted on
+  MountEntry entry;
+};
+
+std::optional<Line> ParseLine(std::string_view text) {
   // 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
-  const std::vector<std::string_view> words = Split(line, ' ');
+  const std::vector<std::string_view> words = Split(text, ' ');
   const auto dash = std::find(words.begin(), words.end(), "-");
   if (dash - words.begin() < 6 || words.end() - dash < 4) return std::nullopt;
-  MountEntry entry;
-  entry.device_number = words[2];
-  entry.mount_point = Unescape(words[4]);
-  entry.type = dash[1];
-  entry.source = Unescape(dash[2]);
-  entry.options = Unescape(dash[3]);
-  return entry;
+  Line line;
+  line.id = words[0];
+  line.parent = words[1];
+  line.entry.device_number = words[2];
+  line.entry.mount_point = Unescape(words[4]);
+  line.entry.type = dash[1];
+  line.entry.source = Unescape(dash[2]);
+  line.entry.options = dash[3];
+  return line;
 }
 
 bool Holds(std::string_view mount_point, std::string_view path) {
@@ -56,30 +64,75 @@ bool Holds(std::string_view mount_point, std::string_view path) {
          (path.size() == mount_point.size() || path[mount_point.size()] == '/');
 }
 
+// The KEY=VALUE among a superblock's options.
+std::vector<std::pair<std::string_view, std::string>> Options(std::string_view options) {
+  std::vector<std::pair<std::string_view, std::string>> pairs;
+  for (const std::string_view option : Split(options, ',')) {
+    const size_t equals = option.find('=');
+    if (equals == std::string_view::npos) continue;
+    pairs.emplace_back(option.substr(0, equals), Unescape(option.substr(equals + 1)));
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::optional<MountEntry> FindMount(std::string_view mountinfo, std::string_view path) {
-  std::optional<MountEntry> best;
-  for (const std::string_view line : Split(mountinfo, '\n')) {
-    std::optional<MountEntry> entry = ParseLine(line);
-    if (!entry || !Holds(entry->mount_point, path)) continue;
-    if (!best || entry->mount_point.size() >= best->mount_point.size()) best = std::move(entry);
+  std::vector<Line> lines;
+  for (const std::string_view text : Split(mountinfo, '\n')) {
+    std::optional<Line> line = ParseLine(text);
+    if (line && Holds(line->entry.mount_point, path)) lines.push_back(*std::move(line));
   }
-  return best;
+  // The mount under all others has itself for a parent, or one that this process cannot see.
+  const auto is_root = [&](const Line& line) {
+    return line.parent == line.id ||
+           std::none_of(lines.begin(), lines.end(),
+                        [&](const Line& other) { return other.id == line.parent; });
+  };
+  const Line* at = nullptr;
+  for (size_t step = 0; step < lines.size(); ++step) {
+    // What is mounted on it nearest to its root; of several at one place the last.
+    const Line* next = nullptr;
+    for (const Line& line : lines) {
+      const bool is_on_it =
+          at == nullptr ? is_root(line) : line.parent == at->id && line.id != at->id;
+      if (!is_on_it) continue;
+      if (next == nullptr || line.entry.mount_point.size() <= next->entry.mount_point.size()) {
+        next = &line;
+      }
+    }
+    if (next == nullptr) break;
+    at = next;
+  }
+  if (at == nullptr) return std::nullopt;
+  return at->entry;
 }
 
 std::vector<std::string> OverlayLayers(std::string_view options) {
   std::vector<std::string> layers;
-  for (const std::string_view option : Split(options, ',')) {
-    const size_t equals = option.find('=');
-    if (equals == std::string_view::npos) continue;
-    const std::string_view key = option.substr(0, equals);
-    if (key != "upperdir" && key != "lowerdir") continue;
-    for (const std::string_view folder : Split(option.substr(equals + 1), ':')) {
-      if (!folder.empty() && folder[0] == '/') layers.emplace_back(folder);
+  for (const auto& [key, value] : Options(options)) {
+    if (key != "upperdir" && key != "lowerdir" && key != "lowerdir+" && key != "datadir+") continue;
+    // Several by colons. The file system has a backslash before a colon or comma of a name.
+    std::string layer;
+    for (size_t i = 0; i < value.size(); ++i) {
+      if (value[i] == ':' && key == "lowerdir") {
+        if (!layer.empty()) layers.push_back(std::exchange(layer, ""));
+        continue;
+      }
+      if (value[i] == '\\' && i + 1 < value.size()) ++i;
+      layer += value[i];
     }
+    if (!layer.empty()) layers.push_back(layer);
   }
   return layers;
+}
+
+std::vector<std::string> XfsDevices(std::string_view options) {
+  std::vector<std::string> devices;
+  for (const auto& [key, value] : Options(options)) {
+    if (key == "logdev" || key == "rtdev") devices.push_back(value);
+  }
+  return devices;
 }
 
 std::vector<std::string> BtrfsMembers(const std::string& sys_fs_btrfs, const std::string& folder) {

@@ -113,6 +113,7 @@ TEST_F(BlockDevicesTest, TheLastOfStackedMountsIsTheOneSeen) {
 
 TEST_F(BlockDevicesTest, AnOverlayLeadsToTheDisksOfItsLayers) {
   sysfs_.Write("/merged/x", "text");
+  sysfs_.Write("/lower/x", "text");
   sysfs_.Write("/with blank/upper/x", "text");
   Mountinfo(
       "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -120,6 +121,68 @@ TEST_F(BlockDevicesTest, AnOverlayLeadsToTheDisksOfItsLayers) {
       "24 22 0:45 / /merged rw - overlay overlay "
       "rw,lowerdir=/lower,upperdir=/with\\040blank/upper,workdir=/w");
   EXPECT_THAT(Names(devices_.UnderMount("/merged/x")), ElementsAre("sda", "sdb"));
+}
+
+TEST_F(BlockDevicesTest, LayersWithCommasAndColonsInTheirNamesAreFound) {
+  // As Linux 6.1 shows -o 'lowerdir=/a\:b:/a\,b/l,upperdir=/c\,d/u'.
+  const std::string options = R"(rw,lowerdir=/a\134:b:/a\134\054b/l,upperdir=/c\134\054d/u)";
+  EXPECT_THAT(OverlayLayers(options), ElementsAre("/a:b", "/a,b/l", "/c,d/u"));
+  // As Linux 6.8 shows layers that were given one by one.
+  EXPECT_THAT(OverlayLayers("ro,lowerdir+=/one,lowerdir+=/two,datadir+=/three,workdir=/w"),
+              ElementsAre("/one", "/two", "/three"));
+}
+
+TEST_F(BlockDevicesTest, AnOverlayOfWhichALayerIsInMemoryLeadsToTheDiskOfTheOther) {
+  sysfs_.Write("/merged/x", "text");
+  sysfs_.Write("/run/upper/x", "text");
+  const std::string mounts =
+      "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+      "23 22 0:45 / /merged rw - overlay overlay rw,lowerdir=LOWER,upperdir=/run/upper\n"
+      "24 22 0:31 / /run rw - tmpfs tmpfs rw";
+  const auto with_lower = [&](const std::string& lower) {
+    return std::string(mounts).replace(mounts.find("LOWER"), 5, lower);
+  };
+  Mountinfo(with_lower("/"));
+  EXPECT_THAT(Names(devices_.UnderMount("/merged/x")), ElementsAre("sda"));
+  Mountinfo(with_lower("/run"));
+  const Status status = devices_.UnderMount("/merged/x").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("lies on tmpfs"));
+}
+
+TEST_F(BlockDevicesTest, AnOverlayOfFoldersNotToBeSeenIsRefusedWithAWayOut) {
+  // In a container its own root has layers of the host's.
+  sysfs_.Write("/merged/x", "text");
+  for (const char* lower : {"relative", "/of/the/host", "/merged"}) {
+    Mountinfo(std::string("22 1 0:45 / / rw - overlay overlay rw,lowerdir=") + lower);
+    const Status status = devices_.UnderMount("/merged/x").status();
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << lower;
+    EXPECT_THAT(status.message(), HasSubstr(lower));
+    EXPECT_THAT(status.message(), HasSubstr("try:  --device NAME"));
+  }
+}
+
+TEST_F(BlockDevicesTest, AMountBelowALaterOneIsNotSeen) {
+  sysfs_.Write("/mnt/deep/x", "text");
+  Mountinfo(
+      "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+      "23 22 8:16 / /mnt/deep rw - ext4 /dev/sdb rw\n"
+      "24 22 259:3 / /mnt rw - ext4 /dev/nvme0n1p3 rw");
+  EXPECT_THAT(Names(devices_.UnderMount("/mnt/deep/x")), ElementsAre("nvme0n1"));
+}
+
+TEST_F(BlockDevicesTest, AMountOverTheRootOfAllIsTheRoot) {
+  sysfs_.Write("/home/x", "text");
+  Mountinfo(
+      "1 1 0:2 / / rw - rootfs rootfs rw\n"
+      "2 1 8:16 / /home rw - ext4 /dev/sdb rw\n"
+      "22 1 8:1 / / rw - ext4 /dev/sda1 rw");
+  EXPECT_THAT(Names(devices_.UnderMount("/home/x")), ElementsAre("sda"));
+}
+
+TEST_F(BlockDevicesTest, TheFurtherDevicesOfAnXfsAreAmongItsOptions) {
+  EXPECT_THAT(XfsDevices(R"(rw,logdev=/dev/a\040log,noquota,rtdev=/dev/sdc,logbsize=32k)"),
+              ElementsAre("/dev/a log", "/dev/sdc"));
 }
 
 TEST_F(BlockDevicesTest, BtrfsLeadsToAllItsDisks) {

@@ -1,0 +1,157 @@
+"""Which disks `record --mount` takes on real stacks, and whether what they are told to hold lies there.
+
+Each 64 KiB that dd wrote is looked for on the bare disk at the place that the recording tells.
+"""
+
+import collections
+import hashlib
+import json
+import unittest
+
+from tests.guest import guest
+from tests.harness import cases
+
+BLOCK_BYTES = 65536
+BLOCKS = 16
+SOURCES = ("tracefs", "bpf")
+
+SCRIPT = r"""
+head -c $((16 * 65536)) /dev/urandom > /out/content
+check() {  # NAME DISKS DD_WORD...: what both sources tell of this dd, and what lies on the disks there
+  name=$1
+  disks=$2
+  shift 2
+  sync
+  echo 3 > /proc/sys/vm/drop_caches
+  attempt $name blktape record $disks --settle 0s --source tracefs -o /tmp/$name.tracefs.tape -- \
+    blktape record $disks --settle 0s --source bpf -o /tmp/$name.bpf.tape -- dd bs=64k count=16 "$@"
+  for source in tracefs bpf; do
+    blktape info /tmp/$name.$source.tape --json > /out/$name.$source.json
+    blktape dump --csv /tmp/$name.$source.tape |
+      awk -F, '$8 == 65536 && ($5 == "write" || $5 == "read") { print $4, $5, $7 }' |
+      while read -r disk op lba; do
+        echo $disk $op $lba $(dd if=/dev/$disk bs=512 skip=$lba count=128 iflag=direct 2> /dev/null | md5sum)
+      done > /out/$name.$source.found
+  done
+}
+write() {  # NAME FOLDER
+  check $1 "--mount $2" if=/out/content of=$2/written oflag=direct
+}
+mkfs_ext4() { mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard $1; }
+for name in raid linear thin btrfs parted logged plain hidden/below bind merged; do mkdir -p /x/$name; done
+
+mdadm --quiet --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 --assume-clean /dev/vda /dev/vdb
+mkfs_ext4 /dev/md0
+mount /dev/md0 /x/raid
+write raid /x/raid
+
+# 31 extents of 4 MiB lie on the first, behind the 1 MiB of LVM's own.
+pvcreate -qq /dev/vdc /dev/vdd
+vgcreate -qq attic /dev/vdc /dev/vdd
+lvcreate -qq --zero n --wipesignatures n -l 40 -n box attic 2> /dev/null
+check across "--device /dev/mapper/attic-box" if=/out/content of=/dev/mapper/attic-box oflag=direct \
+  seek=$((31 * 64 - 8))
+mkfs_ext4 /dev/mapper/attic-box
+mount /dev/mapper/attic-box /x/linear
+write linear /x/linear
+lvcreate -qq --config 'global { thin_check_executable = "" }' --zero n -T -L 16M -V 64M -n light attic/pool
+mkfs_ext4 /dev/mapper/attic-light
+mount /dev/mapper/attic-light /x/thin
+write thin /x/thin
+
+# Each block on both; the mount is told only one of them.
+mkfs.btrfs -q -d raid1 -m raid1 /dev/vde /dev/vdf > /dev/null
+mount -t btrfs -o device=/dev/vde,device=/dev/vdf /dev/vde /x/btrfs
+btrfs -q subvolume create /x/btrfs/sub
+mount -t btrfs -o subvol=sub,device=/dev/vde,device=/dev/vdf /dev/vdf /x/bind
+write btrfs /x/btrfs
+write subvolume /x/bind
+umount /x/bind
+
+addpart /dev/vdg 1 8192 716800
+mkfs.xfs -q /dev/vdg1
+mount -t xfs /dev/vdg1 /x/parted
+write parted /x/parted
+mkdir "/x/parted/up, per" /x/parted/work
+mount --bind "/x/parted/up, per" /x/bind
+write bind /x/bind
+
+mkfs.xfs -q -l logdev=/dev/vdi /dev/vdh
+mount -t xfs -o logdev=/dev/vdi /dev/vdh /x/logged
+write logged /x/logged
+
+# A folder of a mount is not that of an earlier mount of the same name.
+mkfs_ext4 /dev/nvme0n1
+mount /dev/nvme0n1 /x/hidden/below
+mount --bind /x/parted /x/hidden
+mkdir /x/hidden/below
+write hidden /x/hidden/below
+umount /x/hidden
+
+mkdir /x/hidden/below/lower
+cp /out/content /x/hidden/below/lower/read
+mount -t overlay -o 'lowerdir=/x/hidden/below/lower,upperdir=/x/parted/up\, per,workdir=/x/parted/work' \
+  overlay /x/merged
+write merged /x/merged
+check lower "--mount /x/merged" if=/x/merged/read of=/dev/null iflag=direct
+"""
+
+
+class MountsGuestTest(unittest.TestCase):
+    def test_a_mount_leads_to_the_disks_that_hold_it(self):
+        cases.need(not guest.missing(), guest.missing())
+        result = guest.Guest(
+            programs=["dd", "md5sum", "awk", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "btrfs", "mount", "umount", "mdadm",
+                      "pvcreate", "vgcreate", "lvcreate", "addpart"],
+            modules=["ext4", "xfs", "btrfs", "raid1", "dm_mod", "dm_thin_pool", "overlay"],
+            disks=[guest.Disk("virtio", 128 << 20) for _ in range(4)] +
+                  [guest.Disk("virtio", 400 << 20) for _ in range(5)] + [guest.Disk("nvme", 64 << 20)],
+            memory_mib=1536).run(SCRIPT).check()
+        with open(result.path("content"), "rb") as file:
+            content = [hashlib.md5(file.read(BLOCK_BYTES)).hexdigest() for _ in range(BLOCKS)]
+        whole = collections.Counter(content)
+        # Name to the disks recorded and what is found on each of those that were written or read.
+        expected = {
+            "raid": {"vda": whole, "vdb": whole},
+            "across": {"vdc": collections.Counter(content[:8]), "vdd": collections.Counter(content[8:])},
+            "btrfs": {"vde": whole, "vdf": whole},
+            "subvolume": {"vde": whole, "vdf": whole},
+            "parted": {"vdg": whole},
+            "bind": {"vdg": whole},
+            "logged": {"vdh": whole, "vdi": None},
+            "hidden": {"vdg": whole},
+            "merged": {"nvme0n1": None, "vdg": whole},
+            "lower": {"nvme0n1": whole, "vdg": None},
+            # Where LVM and the file system place it is theirs to choose.
+            "linear": {"vdc": ..., "vdd": ...},
+            # Nothing is left of the first.
+            "thin": {"vdd": whole},
+        }
+        for name, disks in expected.items():
+            for source in SOURCES:
+                with self.subTest(name, source=source):
+                    self.check(result, name, source, disks, whole)
+
+    def check(self, result, name, source, disks, whole):
+        self.assertEqual(result.rc(name), 0, result.text(name + ".err"))
+        info = json.loads(result.text("%s.%s.json" % (name, source)))
+        self.assertEqual([device["name"] for device in info["header"]["devices"]], sorted(disks))
+        self.assertEqual(info["losses"], [])
+        found = collections.defaultdict(collections.Counter)
+        for line in result.text("%s.%s.found" % (name, source)).splitlines():
+            disk, op, _, digest, _ = line.split()
+            self.assertEqual(op, "read" if name == "lower" else "write")
+            found[disk][digest] += 1
+        if ... in disks.values():
+            self.assertEqual(sum(found.values(), collections.Counter()), whole)
+        else:
+            self.assertEqual(dict(found), {disk: blocks for disk, blocks in disks.items() if blocks})
+        if name == "across":
+            places = [line.split()[:3] for line in result.text("across.%s.found" % source).splitlines()]
+            first = 2048 + 31 * 8192 - 8 * 128  # behind 1 MiB, eight blocks before the end of 31 extents
+            self.assertEqual(places, [["vdc", "write", str(first + 128 * i)] for i in range(8)] +
+                             [["vdd", "write", str(2048 + 128 * i)] for i in range(8)])
+
+
+if __name__ == "__main__":
+    cases.main()
