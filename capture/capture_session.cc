@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -25,6 +26,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::Begin(std::unique_ptr<Li
                                                               const std::string& path,
                                                               const SessionOptions& options) {
   std::unique_ptr<CaptureSession> session(new CaptureSession(std::move(source), options));
+  RETURN_IF_ERROR(session->DrawSalt());
   RETURN_IF_ERROR(session->Open(path));
   session->pipeline_ = std::make_unique<CapturePipeline>(session->file_.get(), session->devices_,
                                                          session->PipelineOptions());
@@ -39,17 +41,24 @@ CaptureSession::CaptureSession(std::unique_ptr<LiveSource> source, const Session
       present_(devices_.size(), true),
       start_(ReadClocks()),
       clocks_(start_),
-      name_salt_(16, '\0'),
       judge_([this](uint32_t device) { return own_disks_.count(device) > 0; },
              [this](int64_t ns) { return LastSync(ns); }) {
-  // Without it a name could be found by hashing a list of names.
-  if (getrandom(name_salt_.data(), name_salt_.size(), 0) < 0) name_salt_ = "salt";
   next_anchor_ns_ = start_.monotonic_ns + kAnchorIntervalNs;
   LiveFigures ignored;
   counter_.Fill(start_.monotonic_ns, /*begin_next=*/true, &ignored);
 }
 
 CaptureSession::~CaptureSession() = default;
+
+Status CaptureSession::DrawSalt() {
+  if (options_.process_names != "hashed") return OkStatus();
+  name_salt_.resize(16);
+  if (getrandom(name_salt_.data(), name_salt_.size(), 0) !=
+      static_cast<ssize_t>(name_salt_.size())) {
+    return ErrnoStatus(errno, "no random numbers to hash process names with");
+  }
+  return OkStatus();
+}
 
 proto::Header CaptureSession::MakeHeader() const {
   const ClockReading now = ReadClocks();

@@ -66,6 +66,9 @@ class CaptureSession {
  private:
   CaptureSession(std::unique_ptr<LiveSource> source, const SessionOptions& options);
 
+  // Hashed process names get a salt that nobody knows; without it a name could be found by hashing
+  // a list of names.
+  Status DrawSalt();
   // Makes `path` the file that is written; the one before becomes old_file_.
   Status Open(const std::string& path);
   Status Close(RecordingFile* file, proto::Summary* summary);

@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -269,6 +272,26 @@ TEST_F(RecordTest, NamesOfProcessesCanBeHashed) {
     EXPECT_EQ(name.size(), 13u);
     EXPECT_EQ(name[0], '#');
   }
+}
+
+TEST_F(RecordTest, WithoutRandomNumbersNoNameIsHashed) {
+  const std::string deny = Path("deny.py");
+  std::ofstream(deny) << R"(
+import ctypes, errno, os, sys
+library = ctypes.CDLL("libseccomp.so.2")
+library.seccomp_init.restype = ctypes.c_void_p
+context = ctypes.c_void_p(library.seccomp_init(0x7fff0000))
+getrandom = library.seccomp_syscall_resolve_name(b"getrandom")
+assert library.seccomp_rule_add(context, 0x00050000 | errno.ENOSYS, getrandom, 0) == 0
+assert library.seccomp_load(context) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+)";
+  Recorder recorder(folder_, {"record", "-d", disk(), "--hash-process-names", "-o", Path("a.tape")},
+                    {"python3", deny});
+  EXPECT_EQ(recorder.Wait(), 1);
+  EXPECT_THAT(recorder.err(), HasSubstr("no random numbers to hash process names with"));
+  EXPECT_FALSE(fs::exists(Path("a.tape")));
+  EXPECT_FALSE(fs::exists(Path("a.tape.partial")));
 }
 
 TEST_F(RecordTest, StatusShowsTheRecordingThatRuns) {
