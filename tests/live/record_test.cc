@@ -240,6 +240,46 @@ TEST_F(RecordTest, FilesRotateBySizeAndTheOldestMakeRoom) {
   EXPECT_GE(files, 1u);
 }
 
+TEST_F(RecordTest, FilesRotateByTimeAndEachIoIsInOneOfThem) {
+  fs::create_directories(Path("tapes"));
+  Recorder recorder(folder_, {"record", "-d", disk(), "--rotate", "2s", "-o", Path("tapes")});
+  ASSERT_TRUE(recorder.WaitUntilRecording());
+  constexpr uint64_t kPlaces = kDiskBytes / 4096;
+  uint64_t written = 0;
+  Clock* clock = Clock::Monotonic();
+  const int64_t end_ns = clock->NowNs() + 60 * kNanosPerSecond;
+  const UniqueFd fd = OpenDirect();
+  // Three files are finished while it goes on.
+  for (size_t finished = 0; finished < 3 && clock->NowNs() < end_ns;) {
+    for (int i = 0; i < 20; ++i) WriteAt(fd, written++ % kPlaces * 8, 4096);
+    clock->SleepUntilNs(clock->NowNs() + 20 * kNanosPerMilli);
+    const std::string said = recorder.err();
+    finished = 0;
+    for (size_t at = 0; (at = said.find("finished ", at)) != std::string::npos; ++at) ++finished;
+  }
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+
+  std::map<int64_t, LoadedTrace> by_start;
+  for (const auto& entry : fs::directory_iterator(Path("tapes"))) {
+    LoadedTrace trace = LoadTrace(entry.path().string()).value();
+    by_start.emplace(trace.header.start().wall_ns(), std::move(trace));
+  }
+  ASSERT_THAT(by_start, SizeIs(4));
+  uint64_t expected = 0;
+  int64_t due_ns = by_start.begin()->first;
+  for (const auto& [start_ns, trace] : by_start) {
+    EXPECT_GE(start_ns, due_ns) << "no file is begun before its time";
+    due_ns += 2 * kNanosPerSecond;
+    EXPECT_TRUE(trace.summary);
+    EXPECT_THAT(trace.losses, IsEmpty());
+    for (const IoRecord& io : trace.By("record_test")) {
+      ASSERT_EQ(io.lba->sectors, expected++ % kPlaces * 8);
+    }
+  }
+  EXPECT_EQ(expected, written);
+}
+
 TEST_F(RecordTest, FiltersKeepWhatWasAskedForAndSaySo) {
   Recorder recorder(
       folder_, {"record", "-d", disk(), "--op", "write", "--lba", "800-807", "-o", Path("a.tape")});
