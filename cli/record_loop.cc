@@ -1,6 +1,8 @@
 #include "cli/record_loop.h"
 
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -35,7 +37,9 @@ class Display {
 
   void Show(const LiveFigures& figures) {
     if (!live_line_) return;
-    std::fprintf(stderr, "\r%-79s", FigureLine(figures).c_str());
+    // One column stays free: a cursor behind the last would be on the next line, and \r not go
+    // back.
+    std::fprintf(stderr, "\r%.*s\033[K", Columns() - 1, FigureLine(figures).c_str());
     std::fflush(stderr);
     visible_ = true;
   }
@@ -45,8 +49,13 @@ class Display {
   }
 
  private:
+  // Of the terminal as it is now.
+  static int Columns() {
+    struct winsize size{};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  }
   void Clear() {
-    if (visible_) std::fprintf(stderr, "\r%79s\r", "");
+    if (visible_) std::fprintf(stderr, "\r\033[K");
     visible_ = false;
   }
   bool live_line_;

@@ -1,0 +1,104 @@
+"""What a person at a terminal sees while a recording runs."""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from tests.harness import blktape, cases, devices, direct_io
+
+LINE = re.compile(r"\d+:\d\d:\d\d  (\d+) I/Os  \d+/s  4K (\d+) %  depth \d+\.\d  lost (\d+)  \d+(?:\.\d+)? [KMG]?i?B")
+
+
+class Terminal:
+    """A terminal of so many columns and what has been written to it."""
+
+    def __init__(self, test, columns):
+        self._ours, self.theirs = pty.openpty()
+        test.addCleanup(os.close, self._ours)
+        test.addCleanup(os.close, self.theirs)
+        os.set_blocking(self._ours, False)
+        self.resize(columns)
+        self.text = ""
+
+    def resize(self, columns):
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read(self):
+        try:
+            self.text += os.read(self._ours, 1 << 16).decode()
+        except BlockingIOError:
+            pass
+        return self.text
+
+    def live_lines(self):
+        """What each carriage return began, up to the clearing of the rest of the line."""
+        return [line.split("\033[K")[0] for line in self.read().split("\r")[1:] if "\033[K" in line]
+
+
+class TerminalTest(unittest.TestCase):
+    def setUp(self):
+        devices.need_devices()
+        self.scratch = devices.Scratch(self)
+        self.disk = self.scratch.loop(64 << 20)
+
+    def record(self, stderr):
+        process = subprocess.Popen([blktape.PROGRAM, "record", "--device", self.disk, "-o", self.scratch.path("a.tape")],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for(self, what, condition):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.05)
+
+    def test_a_line_of_figures_fits_the_terminal_and_goes_when_the_recording_ends(self):
+        terminal = Terminal(self, columns=100)
+        process = self.record(terminal.theirs)
+        self.wait_for("recording", lambda: "recording " in terminal.read())
+        self.assertIn("^C ends it", terminal.text)
+        self.wait_for("a first line", lambda: any(LINE.search(line) for line in terminal.live_lines()))
+        # By hand: 30 of 40 are of 4 KiB.
+        direct_io.perform(self.disk, [("write", 8192 * i, 4096) for i in range(30)] +
+                          [("read", 65536 * i, 16384) for i in range(10)])
+        self.wait_for("the 40 I/Os", lambda: any(line[1] == "40" for line in
+                                                 map(LINE.search, terminal.live_lines()) if line))
+        figures = [LINE.search(line) for line in terminal.live_lines()]
+        counted = next(line for line in figures if line and line[1] == "40")
+        self.assertEqual((counted[2], counted[3]), ("75", "0"))
+        wide = len(terminal.live_lines())
+        self.assertLess(max(map(len, terminal.live_lines())), 100)
+        terminal.resize(30)
+        # The one that was under way may still be wide.
+        self.wait_for("narrow lines", lambda: len(terminal.live_lines()) >= wide + 3)
+        for line in terminal.live_lines()[wide + 1:]:
+            self.assertEqual(len(line), 29, line)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertTrue(terminal.read().endswith("\r\033[K"), repr(terminal.text[-100:]))
+
+    def test_where_there_is_no_terminal_there_is_no_line(self):
+        with open(self.scratch.path("log"), "w+b") as log:
+            process = self.record(log)
+            self.wait_for("recording", lambda: b"recording " in os.pread(log.fileno(), 1 << 16, 0))
+            # Longer than the second after which a terminal would have had its next line.
+            time.sleep(2.5)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=60), 0)
+            said = os.pread(log.fileno(), 1 << 16, 0).decode()
+        # What it says before it begins is the last.
+        self.assertRegex(said, r"recording [^\n]* into [^\n]*a\.tape\n\Z")
+        self.assertNotRegex(said, r"[\r\033]")
+
+
+if __name__ == "__main__":
+    cases.main()
