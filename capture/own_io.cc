@@ -1,5 +1,7 @@
 #include "capture/own_io.h"
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace blktape {
@@ -17,13 +19,26 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-bool IsKernelThread(std::string_view comm) {
-  return StartsWith(comm, "kworker/") || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
-         StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_");
+// "md0_raid1", "md127_raid10", "md_home_raid1".
+bool IsRaidThread(std::string_view comm) {
+  return StartsWith(comm, "md") && comm.find("_raid") != std::string_view::npos;
 }
 
-// dm-crypt's, which submits what anybody wrote once it is encrypted.
-bool IsRelay(std::string_view comm) { return StartsWith(comm, "dmcrypt_write"); }
+bool WritesMetadataOnly(std::string_view comm) {
+  return StartsWith(comm, "xfsaild/") || StartsWith(comm, "btrfs-transacti");
+}
+
+bool IsKernelThread(std::string_view comm) {
+  return StartsWith(comm, "kworker/") || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
+         StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_") || IsRaidThread(comm);
+}
+
+// Submits what anybody wrote: dm-crypt's once it is encrypted, that of a mirror what it had to hold
+// back.
+bool IsRelay(std::string_view comm) {
+  return StartsWith(comm, "dmcrypt_write") ||
+         (IsRaidThread(comm) && comm.find("_raid1") != std::string_view::npos);
+}
 
 }  // namespace
 
@@ -32,11 +47,13 @@ OwnIoJudge::Kind OwnIoJudge::KindOf(const IoRecord& record, std::string_view com
   if (!IsKernelThread(comm) && !relayed) return Kind::kOther;
   if (StartsWith(comm, "jbd2/") || record.op == Op::kFlush) return Kind::kCommit;
   if (record.op != Op::kWrite) return Kind::kOther;
-  if ((record.flags & kFlagMeta) == 0) {
-    return relayed && (record.flags & kFlagSync) != 0 ? Kind::kRelayedData : Kind::kOther;
-  }
-  return (record.flags & (kFlagSync | kFlagFua | kFlagPreflush)) != 0 ? Kind::kCommit
-                                                                      : Kind::kCheckpoint;
+  const bool is_barrier = (record.flags & (kFlagFua | kFlagPreflush)) != 0;
+  const bool is_sync = (record.flags & kFlagSync) != 0;
+  // The mirrors of md (Linux 6.1) do not hand down that a write is metadata.
+  const bool is_meta =
+      (record.flags & kFlagMeta) != 0 || WritesMetadataOnly(comm) || (is_barrier && !relayed);
+  if (!is_meta) return relayed && is_sync ? Kind::kRelayedData : Kind::kOther;
+  return is_sync || is_barrier ? Kind::kCommit : Kind::kCheckpoint;
 }
 
 bool OwnIoJudge::GoesOn(const Commit& commit, int64_t ns) const {
@@ -47,23 +64,32 @@ bool OwnIoJudge::GoesOn(const Commit& commit, int64_t ns) const {
 
 bool OwnIoJudge::CommitIsOwn(int64_t ns) {
   const std::optional<SyncInterval> sync = last_sync_(ns);
-  if (!sync || ns - sync->begin_ns > kWritebackNs) return false;
+  if (!sync) return false;
   if (sync->end_ns == 0 || ns <= sync->end_ns) return true;
+  if (last_other_ns_ && (!commit_ || *last_other_ns_ >= commit_->begin_ns)) return false;
+  const int64_t age_ns = ns - sync->begin_ns;
   // What was written before the latest commit went out with that one.
-  const bool ours = !commit_ || sync->end_ns >= commit_->begin_ns;
-  const bool others = last_other_ns_ && (!commit_ || *last_other_ns_ >= commit_->begin_ns);
-  return ours && !others;
+  const bool is_first = !commit_ || sync->end_ns >= commit_->begin_ns;
+  if (is_first) return age_ns <= kWritebackNs;
+  return commit_->own && age_ns <= further_commits_ns_;
 }
 
-bool OwnIoJudge::RelayedDataIsOwn(int64_t ns, uint64_t bytes) {
+bool OwnIoJudge::CheckpointIsOwn(int64_t ns) const {
+  const std::optional<SyncInterval> sync = last_sync_(ns);
+  const bool ours = sync && ns - sync->begin_ns <= std::max(kWritebackNs, further_commits_ns_);
+  return ours && !(last_other_ns_ && ns - *last_other_ns_ <= kWritebackNs);
+}
+
+bool OwnIoJudge::RelayedDataIsOwn(uint32_t device, int64_t ns, uint64_t bytes) {
   const std::optional<SyncInterval> sync = last_sync_(ns);
   if (!sync || (sync->end_ns != 0 && ns > sync->end_ns)) return false;
   if (sync->begin_ns != relayed_sync_ns_) {
     relayed_sync_ns_ = sync->begin_ns;
-    relayed_left_bytes_ = sync->data_bytes;
+    relayed_bytes_.clear();
   }
-  if (bytes > relayed_left_bytes_) return false;
-  relayed_left_bytes_ -= bytes;
+  uint64_t& seen_bytes = relayed_bytes_[device];
+  if (bytes > sync->data_bytes - seen_bytes) return false;
+  seen_bytes += bytes;
   return true;
 }
 
@@ -75,13 +101,10 @@ bool OwnIoJudge::IsOwn(const IoRecord& record, std::string_view comm) {
       if (!commit_ || !GoesOn(*commit_, ns)) commit_ = Commit{ns, ns, CommitIsOwn(ns)};
       commit_->last_ns = ns;
       return commit_->own;
-    case Kind::kCheckpoint: {
-      const std::optional<SyncInterval> sync = last_sync_(ns);
-      const bool ours = sync && ns - sync->begin_ns <= kWritebackNs;
-      return ours && !(last_other_ns_ && ns - *last_other_ns_ <= kWritebackNs);
-    }
+    case Kind::kCheckpoint:
+      return CheckpointIsOwn(ns);
     case Kind::kRelayedData:
-      if (RelayedDataIsOwn(ns, record.bytes)) return true;
+      if (RelayedDataIsOwn(record.device, ns, record.bytes)) return true;
       last_other_ns_ = ns;
       return false;
     case Kind::kOther:

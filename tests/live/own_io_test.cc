@@ -40,7 +40,7 @@ class OwnIoJudgeTest : public ::testing::Test {
   bool BackgroundData(int64_t ns) { return Judge(ns, "kworker/u16:3-flush-8:0", Op::kWrite, 0); }
 
   std::vector<SyncInterval> syncs_;
-  OwnIoJudge judge_{[](uint32_t device) { return device == 0; },
+  OwnIoJudge judge_{[](uint32_t device) { return device <= 1; },
                     [this](int64_t ns) -> std::optional<SyncInterval> {
                       std::optional<SyncInterval> last;
                       for (const SyncInterval& sync : syncs_) {
@@ -145,6 +145,55 @@ TEST_F(OwnIoJudgeTest, OfEncryptedDataAsMuchIsOwnAsTheSyncHadToWrite) {
   EXPECT_FALSE(encrypted(10 * kSecond + 21 * kMilli, 4096)) << "after it";
 }
 
+TEST_F(OwnIoJudgeTest, EachDiskOfAMirrorGetsWhatTheSyncHadToWrite) {
+  Sync(10 * kSecond, 10 * kSecond + 20 * kMilli, /*data_bytes=*/8192);
+  const auto mirrored = [this](uint32_t device, uint64_t bytes) {
+    return Judge(10 * kSecond + kMilli, "md0_raid1", Op::kWrite, kFlagSync, device, bytes);
+  };
+  EXPECT_TRUE(mirrored(0, 8192));
+  EXPECT_TRUE(mirrored(1, 8192));
+  EXPECT_FALSE(mirrored(0, 512)) << "nothing is left";
+  EXPECT_FALSE(mirrored(2, 512)) << "a disk without the trace";
+}
+
+TEST_F(OwnIoJudgeTest, TheSuperblockOfAnArrayIsJudgedAsACommit) {
+  const uint32_t flags = kFlagSync | kFlagFua | kFlagPreflush | kFlagMeta;
+  const auto superblock = [&](int64_t ns) {
+    return Judge(ns, "md127_raid10", Op::kWrite, flags, /*device=*/0, 512);
+  };
+  Sync(10 * kSecond, 10 * kSecond + 20 * kMilli);
+  EXPECT_TRUE(superblock(10 * kSecond + kMilli)) << "writes are under way";
+  EXPECT_TRUE(superblock(10 * kSecond + 220 * kMilli)) << "no more";
+  EXPECT_FALSE(Judge(12 * kSecond, "mysqld", Op::kWrite, kFlagSync));
+  EXPECT_FALSE(superblock(12 * kSecond + kMilli));
+  EXPECT_FALSE(superblock(12 * kSecond + 220 * kMilli));
+}
+
+TEST_F(OwnIoJudgeTest, BelowAMirrorMetadataIsToldByItsThreadAndItsBarriers) {
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Judge(14 * kSecond, "kworker/0:0", Op::kWrite, kFlagSync | kFlagFua)) << "a log";
+  EXPECT_TRUE(Judge(14 * kSecond + kMilli, "xfsaild/md0", Op::kWrite, 0));
+  EXPECT_FALSE(BackgroundData(16 * kSecond));
+  EXPECT_FALSE(Judge(18 * kSecond, "kworker/0:0", Op::kWrite, kFlagSync | kFlagFua));
+  EXPECT_FALSE(Judge(18 * kSecond + kMilli, "xfsaild/md0", Op::kWrite, 0));
+}
+
+TEST_F(OwnIoJudgeTest, WhereACommitMakesTheNextTheNextIsOwnAsWell) {
+  judge_.SetFurtherCommits(100 * kSecond);
+  Sync(10 * kSecond, 10 * kSecond + kMilli);
+  EXPECT_TRUE(Commit(30 * kSecond));
+  EXPECT_TRUE(Commit(60 * kSecond)) << "the log is covered";
+  EXPECT_TRUE(Checkpoint(61 * kSecond));
+  EXPECT_TRUE(Commit(90 * kSecond)) << "once more";
+  EXPECT_TRUE(Checkpoint(91 * kSecond));
+  EXPECT_FALSE(Commit(120 * kSecond)) << "more than 100 s after the last own write";
+  Sync(121 * kSecond, 121 * kSecond + kMilli);
+  EXPECT_TRUE(Commit(150 * kSecond));
+  EXPECT_FALSE(BackgroundData(170 * kSecond));
+  EXPECT_FALSE(Commit(180 * kSecond)) << "somebody else wrote";
+  EXPECT_FALSE(Commit(210 * kSecond)) << "the next of that";
+}
+
 TEST_F(OwnIoJudgeTest, AnEncryptedCommitIsJudgedAsAnyOther) {
   Sync(10 * kSecond, 10 * kSecond + 20 * kMilli);
   EXPECT_TRUE(Judge(10 * kSecond + kMilli, "dmcrypt_write/2", Op::kWrite, kFlagSync | kFlagMeta));
@@ -182,7 +231,7 @@ TEST_F(OwnIoJudgeTest, UserProcessesAndOtherDisksAreNeverOwn) {
   Sync(10 * kSecond, 0);
   EXPECT_FALSE(Judge(11 * kSecond, "sqlite3", Op::kFlush, 0));
   EXPECT_FALSE(Judge(11 * kSecond, "sqlite3", Op::kWrite, kFlagSync | kFlagMeta));
-  EXPECT_FALSE(Judge(11 * kSecond, "jbd2/sdb1-8", Op::kWrite, kFlagSync, /*device=*/1));
+  EXPECT_FALSE(Judge(11 * kSecond, "jbd2/sdb1-8", Op::kWrite, kFlagSync, /*device=*/2));
 }
 
 TEST_F(OwnIoJudgeTest, OtherFileSystemsAreToldByTheirFlags) {
