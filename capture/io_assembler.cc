@@ -10,7 +10,14 @@ namespace {
 constexpr uint32_t kNone = ~uint32_t{0};
 // An address in bytes fits 63 bits.
 constexpr uint64_t kSectorMax = uint64_t{1} << 54;
+constexpr char kNotCompleted[] = "issues whose completion was not seen";
+constexpr char kNotIssued[] = "bios queued and not seen issued";
 constexpr uint32_t kFlushFlags = kFlagPreflush | kFlagFua;
+
+// A device without requests has got a bio once it is queued.
+proto::LossReason OfQueuedBio(proto::LossReason reason) {
+  return reason == proto::QUEUE_WITHOUT_ISSUE ? proto::ISSUE_WITHOUT_COMPLETION : reason;
+}
 
 uint64_t EndSector(const BlockEvent& event) {
   return event.lba.sectors + event.bytes / kSectorBytes;
@@ -112,7 +119,7 @@ void IoAssembler::Queue(uint32_t index, const BlockEvent& event) {
     if (flushes.asked().size() >= FlushTracker::kWaitingMax) {
       arrivals_.Close(flushes.asked().front().ticket);
       losses_.Count(proto::QUEUE_WITHOUT_ISSUE, index, flushes.asked().front().queue_ns,
-                    "bios queued and not seen issued");
+                    kNotIssued);
       flushes.asked().pop_front();
     }
     flushes.Ask({.queue_ns = event.time_ns,
@@ -153,6 +160,23 @@ FinishedIo IoAssembler::NewRecord(uint32_t index, const BlockEvent& event) const
   if (event.pid != 0) io.record.pid = event.pid;
   io.comm = event.comm;
   return io;
+}
+
+IoAssembler::Request IoAssembler::RequestOf(const PendingBio& bio, const IoKey& key) {
+  Request request;
+  IoRecord& record = request.io.record;
+  record.device = key.device;
+  record.op = key.op;
+  record.flags = bio.flags;
+  record.lba = Lba(bio.begin);
+  record.bytes = (bio.end - bio.begin) * kSectorBytes;
+  record.queue_ns = bio.queue_ns;
+  record.pid = bio.pid;
+  record.merged_bios = 0;
+  request.io.comm = bio.comm;
+  request.own = bio.own;
+  request.ticket = bio.ticket;
+  return request;
 }
 
 bool IoAssembler::Reissue(uint32_t index, const BlockEvent& event) {
@@ -269,13 +293,12 @@ void IoAssembler::IssueFlush(uint32_t index, const BlockEvent& event) {
           event.time_ns - *in_flight.front().io.record.issue_ns > options_.give_up_ns ||
           in_flight.size() >= FlushTracker::kWaitingMax)) {
     losses_.Count(proto::ISSUE_WITHOUT_COMPLETION, index, *in_flight.front().io.record.issue_ns,
-                  "issues whose completion was not seen");
+                  kNotCompleted);
     LeaveFlush(in_flight.front(), std::nullopt, std::nullopt);
     in_flight.pop_front();
   }
   while (!flushes.asked().empty() && flushes.asked().front().loss_count != loss_count_) {
-    losses_.Count(proto::QUEUE_WITHOUT_ISSUE, index, flushes.asked().front().queue_ns,
-                  "bios queued and not seen issued");
+    losses_.Count(proto::QUEUE_WITHOUT_ISSUE, index, flushes.asked().front().queue_ns, kNotIssued);
     arrivals_.Close(flushes.asked().front().ticket);
     flushes.asked().pop_front();
   }
@@ -375,20 +398,12 @@ bool IoAssembler::CompleteBio(uint32_t index, const BlockEvent& event) {
     arrivals_.Close(bio.ticket);
     return true;
   }
-  Request request;
-  request.io = NewRecord(index, event);
+  Request request = RequestOf(bio, {event.lba.sectors, index, event.op});
   IoRecord& record = request.io.record;
-  record.issue_ns.reset();
-  record.cpu.reset();
-  record.flags |= bio.flags;
-  record.queue_ns = bio.queue_ns;
+  record.flags |= event.flags;
   record.complete_ns = event.time_ns;
   record.error = event.error;
-  record.pid = bio.pid;
-  record.merged_bios = 0;
-  request.io.comm = bio.comm;
-  request.own = bio.own;
-  request.ticket = bio.ticket;
+  if (event.prio) record.prio = *event.prio;
   Leave(request);
   return true;
 }
@@ -472,17 +487,33 @@ void IoAssembler::LeaveFlush(const FlushRequest& flush, std::optional<int64_t> c
 
 void IoAssembler::GiveUp(uint32_t index, proto::LossReason reason) {
   const Request& request = requests_.at(index);
-  losses_.Count(reason, request.io.record.device, *request.io.record.issue_ns,
-                "issues whose completion was not seen");
+  losses_.Count(reason, request.io.record.device, *request.io.record.issue_ns, kNotCompleted);
   Leave(request);
   requests_.Erase(index);
 }
 
-void IoAssembler::GiveUpBio(const PendingBio& bio, uint32_t index, proto::LossReason reason) {
-  if (!bio.asked_again) {
-    losses_.Count(reason, index, bio.queue_ns, "bios queued and not seen issued");
+void IoAssembler::GiveUpBio(const PendingBio& bio, const IoKey& key, proto::LossReason reason) {
+  if (device(key.device).bio_based) {
+    losses_.Count(OfQueuedBio(reason), key.device, bio.queue_ns, kNotCompleted);
+    Leave(RequestOf(bio, key));
+    return;
   }
+  if (!bio.asked_again) losses_.Count(reason, key.device, bio.queue_ns, kNotIssued);
   arrivals_.Close(bio.ticket);
+}
+
+void IoAssembler::GiveUpAsked(const AskedFlush& asked, uint32_t index, proto::LossReason reason) {
+  if (device(index).bio_based) {
+    losses_.Count(OfQueuedBio(reason), index, asked.queue_ns, kNotCompleted);
+    FlushRequest flush;
+    flush.io.record.device = index;
+    flush.io.record.op = Op::kFlush;
+    flush.asked.push_back(asked);
+    LeaveFlush(flush, std::nullopt, std::nullopt);
+    return;
+  }
+  losses_.Count(reason, index, asked.queue_ns, kNotIssued);
+  arrivals_.Close(asked.ticket);
 }
 
 void IoAssembler::GiveUpOld() {
@@ -499,7 +530,7 @@ void IoAssembler::GiveUpOld() {
     const PendingBio& bio = bios_.pool().at(i);
     const int64_t age_ns = now_ns_ - bio.queue_ns;
     if (age_ns <= limit_ns(bio.loss_count) && bios_.size() <= options_.open_max) break;
-    GiveUpBio(bio, bios_.pool().key(i).device, proto::QUEUE_WITHOUT_ISSUE);
+    GiveUpBio(bio, bios_.pool().key(i), proto::QUEUE_WITHOUT_ISSUE);
     bios_.pool().Erase(i);
   }
 }
@@ -517,7 +548,7 @@ void IoAssembler::Finish() {
   }
   for (uint32_t i; (i = bios_.pool().Oldest()) != kNone;) {
     const PendingBio& bio = bios_.pool().at(i);
-    GiveUpBio(bio, bios_.pool().key(i).device,
+    GiveUpBio(bio, bios_.pool().key(i),
               reason(bio.queue_ns, bio.loss_count, proto::QUEUE_WITHOUT_ISSUE));
     bios_.pool().Erase(i);
   }
@@ -527,14 +558,12 @@ void IoAssembler::Finish() {
       const FlushRequest& flush = flushes.in_flight().front();
       const int64_t issue_ns = *flush.io.record.issue_ns;
       losses_.Count(reason(issue_ns, loss_count_, proto::ISSUE_WITHOUT_COMPLETION), index, issue_ns,
-                    "issues whose completion was not seen");
+                    kNotCompleted);
       LeaveFlush(flush, std::nullopt, std::nullopt);
     }
     for (; !flushes.asked().empty(); flushes.asked().pop_front()) {
       const AskedFlush& asked = flushes.asked().front();
-      losses_.Count(reason(asked.queue_ns, loss_count_, proto::QUEUE_WITHOUT_ISSUE), index,
-                    asked.queue_ns, "bios queued and not seen issued");
-      arrivals_.Close(asked.ticket);
+      GiveUpAsked(asked, index, reason(asked.queue_ns, loss_count_, proto::QUEUE_WITHOUT_ISSUE));
     }
   }
   arrivals_.DrainAll();

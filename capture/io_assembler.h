@@ -40,7 +40,8 @@ struct IoAssemblerOptions {
 // Which bios a request is made of is told by where they lie, so merges need no event of their own;
 // a bio that was split gives each of its requests its queue time. What has no partner is counted in
 // `Output`'s losses, never invented: a completion without issue, an issue without completion (it
-// leaves as a record without completion), a bio that was never issued.
+// leaves as a record without completion, as does a bio of a bio-based device), a bio that was never
+// issued.
 //
 // Flushes: a bio with nothing but PREFLUSH (an fsync) and the drive's flush it causes are one
 // record; a flush of the drive that only data writes with PREFLUSH or FUA have caused is
@@ -126,7 +127,10 @@ class IoAssembler {
                   std::optional<uint32_t> error);
   void GiveUpOld();
   void GiveUp(uint32_t index, proto::LossReason reason);
-  void GiveUpBio(const PendingBio& bio, uint32_t device, proto::LossReason reason);
+  void GiveUpBio(const PendingBio& bio, const IoKey& key, proto::LossReason reason);
+  void GiveUpAsked(const AskedFlush& asked, uint32_t device, proto::LossReason reason);
+  // What a bio is to a device that has no requests.
+  static Request RequestOf(const PendingBio& bio, const IoKey& key);
   FinishedIo NewRecord(uint32_t device, const BlockEvent& event) const;
 
   Output* output_;

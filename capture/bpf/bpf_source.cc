@@ -1,5 +1,6 @@
 #include "capture/bpf/bpf_source.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/capability.h>
 #include <linux/types.h>
@@ -286,12 +287,22 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
   told_ = total;
 }
 
-// What is still in its slot when recording ends was issued and has not completed.
+// What is still in its slot when recording ends was issued and has not completed; likewise the bios
+// that a bio-based device has.
 void BpfSource::ReportInFlight(CaptureSink* sink) {
   uint64_t count = 0;
   for (uint32_t i = 0; i < slot_count_; ++i) {
     const blktape_slot& slot = slots_[i];
     if (slot.rq == 0) continue;
+    Deliver(slot.cpu, RecordOf(slot), sink);
+    ++count;
+  }
+  const int bios = bpf_map__fd(skeleton_->maps.bios);
+  uint64_t key = 0;
+  for (bool more = bpf_map_get_next_key(bios, nullptr, &key) == 0; more;
+       more = bpf_map_get_next_key(bios, &key, &key) == 0) {
+    blktape_slot slot{};
+    if (bpf_map_lookup_elem(bios, &key, &slot) != 0) continue;
     Deliver(slot.cpu, RecordOf(slot), sink);
     ++count;
   }

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr uint32_t kApp = 100;     // pid of who queues
@@ -427,6 +428,33 @@ TEST_F(IoAssemblerTest, BioBasedDeviceHasQueueAndCompletionAndNoIssue) {
   EXPECT_THAT(records_[0].complete_ns, Optional(30));
   EXPECT_EQ(records_[1].op, Op::kFlush);
   EXPECT_THAT(losses_, IsEmpty());
+}
+
+TEST_F(IoAssemblerTest, WhatABioBasedDeviceHasNotCompletedLeavesWithoutCompletion) {
+  assembler_->SetBioBased(0);
+  Queue(10, 800, kBlock, Op::kRead);
+  AskFlush(20);
+  ASSERT_THAT(Assembled(), SizeIs(2));
+  EXPECT_THAT(records_[0].lba, Optional(Lba(800)));
+  EXPECT_EQ(records_[0].bytes, kBlock);
+  EXPECT_THAT(records_[0].queue_ns, Optional(10));
+  EXPECT_THAT(records_[0].pid, Optional(kApp));
+  EXPECT_EQ(records_[0].complete_ns, std::nullopt);
+  EXPECT_EQ(records_[0].error, std::nullopt);
+  EXPECT_EQ(records_[1].op, Op::kFlush);
+  EXPECT_THAT(records_[1].queue_ns, Optional(20));
+  EXPECT_EQ(records_[1].complete_ns, std::nullopt);
+  EXPECT_THAT(losses_, ElementsAre(Pair(proto::IN_FLIGHT_AT_END, 2)));
+}
+
+TEST_F(IoAssemblerTest, ABioThatABioBasedDeviceNeverCompletesIsAnIssueWithoutCompletion) {
+  assembler_->SetBioBased(0);
+  Queue(10, 800);
+  assembler_->Advance(700 * kSecond);
+  ASSERT_THAT(records_, SizeIs(1));
+  EXPECT_EQ(records_[0].complete_ns, std::nullopt);
+  ASSERT_THAT(Assembled(), SizeIs(1));
+  EXPECT_THAT(losses_, ElementsAre(Pair(proto::ISSUE_WITHOUT_COMPLETION, 1)));
 }
 
 TEST_F(IoAssemblerTest, DiscardOfSeveralRangesIsARecordForEach) {

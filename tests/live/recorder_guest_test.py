@@ -125,6 +125,35 @@ class RecorderGuestTest(unittest.TestCase):
                 rows = [(row["op"], row["lba"], row["complete_ns"]) for row in blktape.dump(trace)]
                 self.assertEqual(rows, [("read", "1600", "")])
 
+    def test_what_a_device_of_bios_has_not_completed_is_told_as_in_flight(self):
+        result = self.run_guest("""
+            # It has no disk below, so it is the one that is recorded; suspended it keeps what it gets.
+            echo "0 131072 zero" | dmsetup create still
+            for source in bpf tracefs; do
+              blktape record -d dm-0 --source $source -o /out/$source.tape 2> /out/$source.log &
+              pids="${pids:-} $!"
+            done
+            until grep -q recording /out/bpf.log && grep -q recording /out/tracefs.log; do sleep 0.1; done
+            /usr/bin/dd if=/dev/mapper/still of=/dev/null bs=4k count=3 iflag=direct
+            dmsetup suspend --nolockfs --noflush still
+            /usr/bin/dd if=/dev/mapper/still of=/dev/null bs=8k count=1 skip=100 iflag=direct & behind=$!
+            sleep 2
+            kill -TERM $pids
+            wait $pids
+            kill -0 $behind
+            dmsetup resume still
+            wait $behind
+        """, programs=["dd", "dmsetup"], modules=["dm_mod", "dm_zero"], disks=[])
+        for source in ("bpf", "tracefs"):
+            with self.subTest(source):
+                trace = result.path(source + ".tape")
+                losses = {loss["reason"]: loss["count"] for loss in blktape.as_json("info", trace)["losses"]}
+                self.assertEqual(losses, {"IN_FLIGHT_AT_END": 1})
+                rows = [row for row in blktape.dump(trace) if row["process"] == "dd"]
+                self.assertEqual([(row["op"], row["lba"], row["bytes"], row["complete_ns"] == "") for row in rows],
+                                 [("read", str(8 * i), "4096", False) for i in range(3)] +
+                                 [("read", "1600", "8192", True)])
+
     def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
         result = self.run_guest("""
             attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\
