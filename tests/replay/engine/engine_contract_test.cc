@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -13,6 +12,8 @@
 #include "replay/engine_factory.h"
 #include "replay/target.h"
 #include "tests/replay/engine/test_devices.h"
+#include "tests/support/loop_device.h"
+#include "tests/support/requires.h"
 
 namespace blktape {
 namespace {
@@ -72,10 +73,9 @@ class EngineContractTest : public testing::TestWithParam<Param> {
     MakeSparseFile(file, kTargetBytes);
     std::string path = file;
     if (kind == "loop") {
-      loop_ = LoopDevice::Make(file, {});
-      if (loop_ == nullptr && std::getenv("CI") == nullptr)
-        GTEST_SKIP() << "SKIPPED: no loop device";
-      ASSERT_NE(loop_, nullptr);
+      auto loop = LoopDevice::Over(file);
+      BLKTAPE_REQUIRE(loop.ok(), "loop devices");
+      loop_ = *std::move(loop);
       path = loop_->path();
     }
     auto target = Target::Open(path, {.overwrite = true});
@@ -381,10 +381,9 @@ TEST(EngineFactoryTest, ADepthOfNothingIsRefused) {
 TEST(IoUringEngineTest, PollingIsRefusedWhereTheDriverHasNoPollQueues) {
   const ScratchFolder folder;
   MakeSparseFile(folder.path() + "/target", kTargetBytes);
-  const std::unique_ptr<LoopDevice> loop = LoopDevice::Make(folder.path() + "/target", {});
-  if (loop == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
-  ASSERT_NE(loop, nullptr);
-  const auto target = Target::Open(loop->path(), {.overwrite = true});
+  const auto loop = LoopDevice::Over(folder.path() + "/target");
+  BLKTAPE_REQUIRE(loop.ok(), "loop devices");
+  const auto target = Target::Open((*loop)->path(), {.overwrite = true});
   ASSERT_TRUE(target.ok()) << target.status().message();
   EngineOptions options;
   options.targets = {target->get()};
@@ -392,7 +391,7 @@ TEST(IoUringEngineTest, PollingIsRefusedWhereTheDriverHasNoPollQueues) {
   const auto engine = OpenEngine("io_uring", options);
   ASSERT_FALSE(engine.ok()) << (*engine)->mode();
   EXPECT_EQ(engine.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(engine.status().message(), HasSubstr(loop->path() + ": polled completion: "));
+  EXPECT_THAT(engine.status().message(), HasSubstr((*loop)->path() + ": polled completion: "));
   EXPECT_THAT(engine.status().message(), HasSubstr("poll_queues"));
 }
 

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
-#include <cstdlib>
-
 #include "base/file.h"
 #include "replay/engine_factory.h"
 #include "replay/nowait.h"
 #include "tests/replay/engine/test_devices.h"
+#include "tests/support/loop_device.h"
+#include "tests/support/requires.h"
 
 namespace blktape {
 namespace {
@@ -60,11 +60,10 @@ TEST(ChooseEngineTest, ALoopDeviceIsProbedWithoutBeingWritten) {
   ScratchFolder folder;
   const std::string path = folder.path() + "/backing";
   MakeSparseFile(path, 64 << 20);
-  const auto loop = LoopDevice::Make(path, {});
-  if (loop == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
-  ASSERT_NE(loop, nullptr);
+  const auto loop = LoopDevice::Over(path);
+  BLKTAPE_REQUIRE(loop.ok(), "loop devices");
   const std::string before = Checksum(path);
-  const auto target = Target::Open(loop->path(), {.write = false});
+  const auto target = Target::Open((*loop)->path(), {.write = false});
   ASSERT_TRUE(target.ok());
   EXPECT_TRUE(IssuesWithoutBlocking((*target)->fd()));
   const auto choice = ChooseEngine({target->get()});

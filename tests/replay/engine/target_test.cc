@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/replay/engine/test_devices.h"
+#include "tests/support/loop_device.h"
+#include "tests/support/requires.h"
 
 namespace blktape {
 namespace {
@@ -151,14 +152,14 @@ TEST_F(FileTargetTest, DirectIsWhatWasProven) {
 class LoopTargetTest : public FileTargetTest {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: loop devices need root";
+    BLKTAPE_REQUIRE_ROOT();
     backing_ = folder_.path() + "/backing";
     MakeSparseFile(backing_, 64 * kMiB);
   }
-  void MakeLoop(const LoopDevice::Options& options = {}) {
-    loop_ = LoopDevice::Make(backing_, options);
-    if (loop_ == nullptr && std::getenv("CI") == nullptr) GTEST_SKIP() << "SKIPPED: no loop device";
-    ASSERT_NE(loop_, nullptr);
+  void MakeLoop(const LoopDeviceOptions& options = {}) {
+    auto loop = LoopDevice::Over(backing_, options);
+    BLKTAPE_REQUIRE(loop.ok(), "loop devices");
+    loop_ = *std::move(loop);
   }
   std::string MountPoint() {
     const std::string point = folder_.path() + "/mnt";
@@ -218,7 +219,7 @@ TEST_F(LoopTargetTest, ItsStatisticsMoveByWhatIsRead) {
 }
 
 TEST_F(LoopTargetTest, BlocksOf4096BytesAreTheTargetsBlocks) {
-  MakeLoop({.block_bytes = 4096});
+  MakeLoop({.logical_block_bytes = 4096});
   const auto target = Target::Open(loop_->path(), {.overwrite = true});
   ASSERT_TRUE(target.ok());
   EXPECT_EQ((*target)->logical_block_bytes(), 4096u);
@@ -329,19 +330,19 @@ TEST_F(LoopTargetTest, AnotherDeviceThanTheOneThatWasMeantIsRefused) {
 
 TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
   MakeLoop();
-  const auto upper = LoopDevice::Make(loop_->path(), {});
-  ASSERT_NE(upper, nullptr);
-  ExpectRefused(loop_->path(), {.overwrite = true}, "held by " + upper->name());
+  const auto upper = LoopDevice::Over(loop_->path());
+  ASSERT_TRUE(upper.ok()) << upper.status().message();
+  ExpectRefused(loop_->path(), {.overwrite = true}, "held by " + (*upper)->name());
 }
 
 TEST_F(LoopTargetTest, ADeviceOverAMountedLoopDeviceIsRefused) {
   ASSERT_EQ(Shell("mkfs.ext4 -q " + backing_), 0);
   MakeLoop();
-  const auto upper = LoopDevice::Make(loop_->path(), {});
-  ASSERT_NE(upper, nullptr);
+  const auto upper = LoopDevice::Over(loop_->path());
+  ASSERT_TRUE(upper.ok()) << upper.status().message();
   const std::string point = MountPoint();
   ASSERT_EQ(mount(loop_->path().c_str(), point.c_str(), "ext4", MS_RDONLY, nullptr), 0);
-  ExpectRefused(upper->path(), {.overwrite = true}, loop_->name() + " below it is mounted on ");
+  ExpectRefused((*upper)->path(), {.overwrite = true}, loop_->name() + " below it is mounted on ");
   ASSERT_EQ(umount(point.c_str()), 0);
 }
 
