@@ -154,6 +154,37 @@ class RecorderGuestTest(unittest.TestCase):
                                  [("read", str(8 * i), "4096", False) for i in range(3)] +
                                  [("read", "1600", "8192", True)])
 
+    def test_a_completion_too_late_to_be_of_before_the_recording_is_a_loss(self):
+        result = self.run_guest("""
+            insmod /modules/scsi_debug.ko dev_size_mb=16 delay=0
+            until [ -e /dev/sda ]; do sleep 0.1; done
+            echo 120 > /sys/block/sda/device/timeout
+            # 40 seconds, of 250 jiffies each; the recorder takes 30 for the longest there is.
+            echo 10000 > /sys/bus/pseudo/drivers/scsi_debug/delay
+            /usr/bin/dd if=/dev/sda of=/dev/null bs=4k count=1 skip=100 iflag=direct & before=$!
+            sleep 1
+            for source in bpf tracefs; do
+              blktape record -d sda -d vda --source $source -o /out/$source.tape 2> /out/$source.log &
+              pids="${pids:-} $!"
+            done
+            until grep -q recording /out/bpf.log && grep -q recording /out/tracefs.log; do sleep 0.1; done
+            /usr/bin/dd if=/dev/vda of=/dev/null bs=4k count=1 iflag=direct
+            wait $before
+            sleep 1
+            kill -TERM $pids
+            for pid in $pids; do attempt end-$pid wait $pid; done
+            cat /out/end-*.rc > /out/statuses
+        """, modules=["sd_mod", ("scsi_debug", None)], disks=[guest.Disk("virtio", 16 << 20)])
+        self.assertEqual(result.text("statuses").split(), ["3", "3"])
+        for source, reason in (("bpf", "MISSING_START_TIME"), ("tracefs", "ORPHAN_COMPLETION")):
+            with self.subTest(source):
+                trace = result.path(source + ".tape")
+                losses = {loss["reason"]: loss["count"] for loss in
+                          blktape.as_json("info", trace, accept=(0, 3))["losses"]}
+                self.assertEqual(losses, {reason: 1})
+                # Counted, not invented.
+                self.assertEqual([row["device"] for row in blktape.dump(trace, accept=(0, 3))], ["vda"])
+
     def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
         result = self.run_guest("""
             attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\
