@@ -18,30 +18,34 @@ std::string LockdownLevel() {
 
 Status ExplainSourceFailure(const Status& status, std::string_view facility) {
   std::string message = std::string(facility) + ": " + status.message();
+  const std::string level = LockdownLevel();
   switch (status.code()) {
-    case StatusCode::kPermissionDenied: {
-      const std::string level = LockdownLevel();
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kIoError:
       if (geteuid() != 0) {
         message +=
             "\n  recording reads the kernel's block events, which takes root's rights"
             "\n  try:  sudo blktape record ...";
+      } else if (level == "confidentiality") {
+        // tracefs says so by EINVAL.
+        message +=
+            "\n  this kernel is in lockdown (confidentiality): it shows its events to BPF alone"
+            "\n  try:  --source=bpf, or booting with lockdown=integrity";
+        return Status(StatusCode::kPermissionDenied, message);
+      } else if (status.code() == StatusCode::kIoError) {
+        break;
       } else if (facility == "blktrace" && level != "none") {
         message += "\n  this kernel" +
                    (level.empty() ? std::string(" is probably in lockdown")
                                   : " is in lockdown (" + level + ")") +
                    ", as with Secure Boot: it refuses blktrace's buffers"
                    "\n  try:  --source=tracefs, which works there";
-      } else if (level == "confidentiality") {
-        message +=
-            "\n  this kernel is in lockdown (confidentiality): it lets nobody see its"
-            " events\n  try:  booting with lockdown=integrity, or without lockdown=";
       } else {
         message +=
             "\n  root lacks a capability here, as in a container"
             "\n  try:  outside of the container, or with CAP_SYS_ADMIN";
       }
       break;
-    }
     case StatusCode::kNotFound:
     case StatusCode::kUnavailable:
       message += facility == "tracefs"

@@ -185,6 +185,52 @@ class RecorderGuestTest(unittest.TestCase):
                 # Counted, not invented.
                 self.assertEqual([row["device"] for row in blktape.dump(trace, accept=(0, 3))], ["vda"])
 
+    def test_what_keeps_a_source_from_working_is_said_and_the_next_is_taken(self):
+        result = self.run_guest("""
+            try() {  # NAME [OPTION...]
+              name=$1
+              shift
+              attempt $name blktape record -d vda --settle 0s -o /out/$name.tape "$@" -- \
+                /usr/bin/dd if=/dev/vda of=/dev/null bs=4k count=5 iflag=direct
+            }
+            mount -t tmpfs hidden /sys/kernel/btf
+            try no_btf
+            try no_btf_bpf --source bpf
+            umount /sys/kernel/btf
+            # Lockdown goes one way only.
+            mount -t securityfs security /sys/kernel/security
+            echo integrity > /sys/kernel/security/lockdown
+            try integrity
+            try integrity_tracefs --source tracefs
+            try integrity_blktrace --source blktrace
+            echo confidentiality > /sys/kernel/security/lockdown
+            try confidentiality
+            try confidentiality_tracefs --source tracefs
+            mount -t tmpfs hidden /sys/kernel/btf
+            try nothing_left
+        """, disks=[guest.Disk("virtio", 16 << 20)], programs=["dd", "mount", "umount"])
+        works = {"no_btf": "tracefs", "integrity": "bpf", "integrity_tracefs": "tracefs", "confidentiality": "bpf"}
+        for name, source in works.items():
+            with self.subTest(name):
+                self.assertEqual(result.rc(name), 0, result.text(name + ".err"))
+                self.assertIn("recording vda by %s into" % source, result.text(name + ".err"))
+                rows = [row for row in blktape.dump(result.path(name + ".tape")) if row["process"] == "dd"]
+                self.assertEqual([row["lba"] for row in rows], ["0", "8", "16", "24", "32"])
+        said = {name: result.text(name + ".err") for name in (*works, "no_btf_bpf", "integrity_blktrace",
+                                                              "confidentiality_tracefs", "nothing_left")}
+        for name in ("no_btf_bpf", "integrity_blktrace", "confidentiality_tracefs", "nothing_left"):
+            self.assertEqual(result.rc(name), 1, name)
+        no_btf = "bpf: this kernel has no type information (/sys/kernel/btf/vmlinux)\n"
+        self.assertIn("not used: " + no_btf, said["no_btf"])
+        self.assertIn("error: " + no_btf, said["no_btf_bpf"])
+        self.assertRegex(said["integrity_blktrace"], r"(?s)in lockdown \(integrity\).*try:  --source=tracefs")
+        self.assertRegex(said["confidentiality_tracefs"],
+                         r"(?s)in lockdown \(confidentiality\).*try:  --source=bpf, or booting with lockdown=integrity")
+        # Each says why, and none advises one that does not work.
+        self.assertIn("error: no way to record block I/O works on this machine\n" + no_btf, said["nothing_left"])
+        self.assertRegex(said["nothing_left"], r"(?s)\ntracefs: .*lockdown \(confidentiality\).*\nblktrace: ")
+        self.assertNotIn("--source=tracefs", said["nothing_left"])
+
     def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
         result = self.run_guest("""
             attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\
