@@ -73,7 +73,8 @@ attempt() {  # NAME COMMAND ...: runs it whatever its outcome; see /out/NAME.{ou
 
 @dataclasses.dataclass
 class Disk:
-    """An emulated disk: "nvme" becomes /dev/nvme0n1, nvme1n1 ...; "virtio" /dev/vda, vdb ..."""
+    """An emulated disk: "nvme" becomes /dev/nvme0n1, nvme1n1 ..., as does "nvme-multipath", which is one that could
+    have further paths; "virtio" /dev/vda, vdb ..."""
     kind: str
     size_bytes: int
     serial: str = ""
@@ -172,7 +173,7 @@ class Guest:
                 archive.file(inside, file.read(), os.stat(outside).st_mode & 0o777)
         loaded = [m for m in self.modules if isinstance(m, str)]
         kinds = {disk.kind for disk in self.disks}
-        if "nvme" in kinds:
+        if kinds & {"nvme", "nvme-multipath"}:
             loaded.insert(0, "nvme")
         folder = os.path.join(kernel_folder(), "modules")
         order = initramfs.add_modules(archive, folder, initramfs.BASE_MODULES + loaded)
@@ -201,9 +202,15 @@ class Guest:
             path = os.path.join(work, "disk%d" % number)
             with open(path, "wb") as file:
                 file.truncate(disk.size_bytes)
+            command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,discard=unmap,id=d%d" % (path, number)]
+            serial = disk.serial or "disk%d" % number
+            if disk.kind == "nvme-multipath":
+                command += ["-device", "nvme-subsys,id=subsys%d" % number,
+                            "-device", "nvme,id=ctrl%d,subsys=subsys%d,serial=%s" % (number, number, serial),
+                            "-device", "nvme-ns,drive=d%d,bus=ctrl%d" % (number, number)]
+                continue
             device = {"nvme": "nvme", "virtio": "virtio-blk-pci"}[disk.kind]
-            command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,discard=unmap,id=d%d" % (path, number),
-                        "-device", "%s,drive=d%d,serial=%s" % (device, number, disk.serial or "disk%d" % number)]
+            command += ["-device", "%s,drive=d%d,serial=%s" % (device, number, serial)]
         # Last, so that the disks of the test are vda, vdb ... in their order.
         command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,id=outbox" % outbox,
                     "-device", "virtio-blk-pci,drive=outbox,serial=outbox"]
