@@ -268,4 +268,9 @@ bool BlockDevices::IsPresent(const CaptureDevice& disk) const {
   return number && DevOf(*number) == disk.dev;
 }
 
+bool IsNvmeMultipath(const CaptureDevice& disk) {
+  // That of one path alone has requests.
+  return disk.bio_based.value_or(false) && StartsWith(disk.description.name(), "nvme");
+}
+
 }  // namespace blktape

@@ -51,4 +51,8 @@ class BlockDevices {
   std::string root_;
 };
 
+// Whether `disk` is the common head of the paths to an NVMe drive. Of its bios the kernel tells no
+// completion: they complete as those of a path's disk, which has no name in /dev.
+bool IsNvmeMultipath(const CaptureDevice& disk);
+
 }  // namespace blktape

@@ -256,6 +256,13 @@ Result<int> Record(const RecordFlags& flags) {
   std::fprintf(stderr, "recording %s by %s into %s%s\n", NamesOf(request.devices).c_str(),
                std::string(session->source().name()).c_str(), session->file().path().c_str(),
                terminal && flags.command.empty() ? "; ^C ends it" : "");
+  for (const CaptureDevice& disk : request.devices) {
+    if (!IsNvmeMultipath(disk)) continue;
+    std::fprintf(stderr,
+                 "warning: %s is an NVMe drive with several paths: completions are not seen\n"
+                 "  try:  booting with nvme_core.multipath=N\n",
+                 disk.description.name().c_str());
+  }
   RecordLoopOptions loop_options;
   if (flags.duration_ns > 0) loop_options.duration_ns = flags.duration_ns;
   loop_options.command = flags.command;

@@ -441,6 +441,12 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
   if (want_names) TellName(pid, cpu, counter);
   if (devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues == 0) {
     __u64 key = (__u64)bio;
+    // As with tags: a bio that is queued again has completed unseen.
+    struct blktape_slot *left = bpf_map_lookup_elem(&bios, &key);
+    if (left) {
+      __sync_fetch_and_add(&counter->tag_reused, 1);
+      Emit(left, 0, 0, counter);
+    }
     struct blktape_slot entry = {.rq = key,
                                  .start_ns = bpf_ktime_get_ns(),
                                  .sector = bio->bi_iter.bi_sector,

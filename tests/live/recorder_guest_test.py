@@ -231,6 +231,24 @@ class RecorderGuestTest(unittest.TestCase):
         self.assertRegex(said["nothing_left"], r"(?s)\ntracefs: .*lockdown \(confidentiality\).*\nblktrace: ")
         self.assertNotIn("--source=tracefs", said["nothing_left"])
 
+    def test_of_an_nvme_drive_with_paths_each_io_is_there_and_counted_as_not_completed(self):
+        result = self.run_guest("""
+            for source in bpf tracefs blktrace; do
+              attempt $source blktape record -d nvme0n1 --source $source --settle 0s -o /out/$source.tape -- \
+                /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=4k count=20 iflag=direct
+            done
+        """, disks=[guest.Disk("nvme-multipath", 64 << 20)])
+        for source in ("bpf", "tracefs", "blktrace"):
+            with self.subTest(source):
+                self.assertIn("warning: nvme0n1 is an NVMe drive with several paths: completions are not seen\n",
+                              result.text(source + ".err"))
+                trace = result.path(source + ".tape")
+                rows = [row for row in blktape.dump(trace, accept=(0, 3)) if row["process"] == "dd"]
+                self.assertEqual([(int(row["lba"]), row["complete_ns"]) for row in rows],
+                                 [(8 * i, "") for i in range(20)])
+                losses = blktape.as_json("info", trace, accept=(0, 3))["losses"]
+                self.assertEqual(sum(loss["count"] for loss in losses), 20)
+
     def test_auto_takes_bpf_on_a_plain_kernel_and_misses_no_completion(self):
         result = self.run_guest("""
             attempt auto blktape record -d vda --settle 0s -o /out/a.tape -- \\
