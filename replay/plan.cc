@@ -75,7 +75,7 @@ Result<Plan::Mapped> Plan::MapOp(const IoRecord& io, const PlanTarget& target) {
                     (unnamed ? " destroys data beyond recovery and is not done unless named"
                              : " is nothing the target can do") +
                     "\n  try:  --unsupported skip" +
-                    (unnamed ? ", or --secure-erase"
+                    (unnamed ? ", or replay --secure-erase"
                              : (options_.unsupported == Unsupported::kEmulate
                                     ? ""
                                     : ", or --unsupported emulate")));
