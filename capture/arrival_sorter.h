@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <queue>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/ring_queue.h"
 #include "capture/arrival_queue.h"
 
 namespace blktape {
@@ -33,23 +33,35 @@ class ArrivalSorter {
   uint64_t late() const { return late_; }
 
  private:
-  // What the heap moves about is small; the records stay where they are.
+  // What sorting moves about is small; the records stay where they are.
   struct Place {
     int64_t arrival_ns;
     int64_t issue_ns;
-    uint32_t slot;
-    bool operator>(const Place& other) const {
-      return std::tie(arrival_ns, issue_ns) > std::tie(other.arrival_ns, other.issue_ns);
+    uint64_t number;  // in the order added
+    bool operator<(const Place& other) const {
+      return std::tie(arrival_ns, issue_ns, number) <
+             std::tie(other.arrival_ns, other.issue_ns, other.number);
     }
   };
+  struct Waiting {
+    FinishedIo io;
+    bool left = false;
+  };
 
+  // Puts what was added since into order_.
+  void Sort();
   void LeaveOldest();
 
   uint32_t hold_records_;
   Leave leave_;
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> order_;  // oldest on top
-  std::vector<FinishedIo> slots_;
-  std::vector<uint32_t> free_;
+  // Completions come nearly in order of arrival. So the records wait as they came, where memory is
+  // read and written from one end to the other, and a round's are sorted at once, into the end of
+  // those that wait: a heap over all of them costs a cache miss a level.
+  RingQueue<Waiting> waiting_;
+  uint64_t first_number_ = 0;  // of the front of waiting_
+  std::vector<Place> order_;   // up to sorted_ oldest first, then as added
+  size_t gone_ = 0;            // of order_: have left
+  size_t sorted_ = 0;
   std::optional<int64_t> left_ns_;  // arrival of the newest that has left
   uint64_t late_ = 0;
 };

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -89,6 +92,35 @@ TEST_F(ArrivalSorterTest, BeyondItsBoundTheOldestLeaves) {
   Add(7, 70, 70);
   sorter_.Release(100);
   EXPECT_THAT(Left(), ElementsAre(3, 4, 5, 6, 7));
+}
+
+TEST_F(ArrivalSorterTest, RoundsThatOverlapLeaveInOneOrder) {
+  // A round reads the ring of one CPU after the other, each disordered by up to 150, and all that
+  // arrived 300 ago leaves.
+  std::vector<uint64_t> left;
+  ArrivalSorter sorter(/*hold_records=*/10'000,
+                       [&](const FinishedIo& io) { left.push_back(io.record.lba->sectors); });
+  std::mt19937_64 random(1);
+  std::vector<std::pair<int64_t, uint64_t>> added;  // arrival, address
+  for (int64_t round_ns = 1000; round_ns < 21'000; round_ns += 100) {
+    for (int i = 0; i < 60; ++i) {
+      const int64_t in_ring_ns = round_ns + i % 30 * 3;
+      FinishedIo io;
+      io.record.lba = Lba(added.size());
+      io.record.queue_ns = in_ring_ns - static_cast<int64_t>(random() % 150);
+      added.emplace_back(*io.record.queue_ns, added.size());
+      sorter.Add(io);
+    }
+    sorter.Release(round_ns - 300);
+  }
+  sorter.Release(30'000);
+  // Of one moment and without an issue: in the order they came.
+  std::stable_sort(added.begin(), added.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<uint64_t> expected;
+  for (const auto& [arrival_ns, lba] : added) expected.push_back(lba);
+  EXPECT_EQ(left, expected);
+  EXPECT_EQ(sorter.late(), 0u);
 }
 
 }  // namespace
