@@ -17,11 +17,12 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile __u32 device_count = 0;
 const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
-// Every how many records of a CPU user space is woken.
-const volatile __u32 wake_every = 1024;
 const volatile bool want_names = 1;
 // Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
+// A record of which the number on its CPU has none of these bits wakes user space; set while we
+// run, as rings may grow.
+volatile __u32 wake_mask;
 
 // io_record.h; static_asserts in finished_record.cc hold the two together.
 enum {
@@ -261,8 +262,9 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   out->prio = slot->prio;
   out->status = status;
   out->asked = slot->asked;
-  __u64 count = __sync_fetch_and_add(&counter->finished, 1) + 1;
-  bpf_ringbuf_submit(out, count % wake_every == 0 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+  // An interrupt in between may count the same number: that one wakes too.
+  __u64 count = ++counter->finished;
+  bpf_ringbuf_submit(out, (count & wake_mask) == 0 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
   return 1;
 }
 

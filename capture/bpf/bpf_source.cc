@@ -2,11 +2,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/types.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -74,6 +76,7 @@ class BpfSource : public LiveSource {
   Status Load();
   Status OpenMaps();
   Status Attach();
+  void SetWakeMask();
   void Release();
   void Take(uint32_t cpu, const void* data, size_t bytes);
   void Drain(CaptureSink* sink);
@@ -159,7 +162,7 @@ Status BpfSource::OpenMaps() {
   RETURN_IF_ERROR(rings_->Make(options_.ring_bytes_per_cpu != 0
                                    ? options_.ring_bytes_per_cpu
                                    : PlanBuffersHere(cpus_).bytes_per_cpu / 2));
-  ring_bytes_ = rings_->bytes_per_cpu();
+  SetWakeMask();
   RETURN_IF_ERROR(counters_.Map(bpf_map__fd(skeleton_->maps.counters), cpus_));
   RETURN_IF_ERROR(sizes_.Open(bpf_map__fd(skeleton_->maps.sizes),
                               bpf_map__fd(skeleton_->maps.rare_sizes), cpus_));
@@ -167,6 +170,15 @@ Status BpfSource::OpenMaps() {
     RETURN_IF_ERROR(slots_.Map(bpf_map__fd(skeleton_->maps.slots), slot_count_));
   }
   return OkStatus();
+}
+
+void BpfSource::SetWakeMask() {
+  constexpr uint64_t kRecordBytes = sizeof(blktape_finished) + BPF_RINGBUF_HDR_SZ;
+  ring_bytes_ = rings_->bytes_per_cpu();
+  // A quarter of a ring is what may wait for us. Each wake-up takes a core from the I/O that is
+  // recorded, and another one idles behind it.
+  skeleton_->bss->wake_mask =
+      static_cast<uint32_t>(std::bit_floor(ring_bytes_ / 4 / kRecordBytes)) - 1;
 }
 
 Status BpfSource::Attach() {
@@ -323,14 +335,13 @@ void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
 
 Result<bool> BpfSource::Grow(uint64_t limit_bytes) {
   ASSIGN_OR_RETURN(const bool grown, rings_->Grow(limit_bytes));
-  ring_bytes_ = rings_->bytes_per_cpu();
+  SetWakeMask();
   return grown;
 }
 
 Result<bool> BpfSource::Poll(int timeout_ms, CaptureSink* sink) {
   BLKTAPE_CHECK(rings_ != nullptr);
-  // Programs wake us only every so many records of a CPU, or an idle disk would cost a wake-up an
-  // I/O.
+  // Programs wake us only when a ring fills, or an idle disk would cost a wake-up an I/O.
   RETURN_IF_ERROR(rings_->Wait(std::min(timeout_ms, kLongestNapMs)));
   Drain(sink);
   return true;
