@@ -45,9 +45,7 @@ int64_t Sum(int64_t a, uint64_t b) { return static_cast<int64_t>(static_cast<uin
 class Encoder {
  public:
   Encoder(std::span<const IoRecord> records, proto::RecordBatch* batch)
-      : records_(records), batch_(batch) {
-    values_.reserve(records.size());
-  }
+      : records_(records), batch_(batch), values_(records.size()) {}
 
   void Run() {
     batch_->Clear();
@@ -71,26 +69,38 @@ class Encoder {
  private:
   template <typename Value>
   void PutAll(proto::Column* column, Value value) {
-    values_.clear();
-    for (const IoRecord& io : records_) values_.push_back(value(io));
+    for (size_t i = 0; i < records_.size(); ++i) values_[i] = value(records_[i]);
     PutPlanes(values_, column);
   }
 
   // `value` yields the coded value of a record, or nothing; `column` makes the column.
   template <typename Value, typename MakeColumn>
   void PutSome(Value value, MakeColumn column) {
-    values_.clear();
-    present_.assign((records_.size() + 7) / 8, '\0');
+    size_t count = 0;
+    absent_.clear();
     for (size_t i = 0; i < records_.size(); ++i) {
       const std::optional<uint64_t> coded = value(records_[i]);
-      if (!coded) continue;
-      values_.push_back(*coded);
-      present_[i / 8] = static_cast<char>(present_[i / 8] | (1 << (i % 8)));
+      if (coded) {
+        values_[count++] = *coded;
+      } else {
+        absent_.push_back(i);
+      }
     }
-    if (values_.empty()) return;
+    if (count == 0) return;
     proto::Column* const to = column();
-    if (values_.size() != records_.size()) to->set_present(present_);
-    PutPlanes(values_, to);
+    if (!absent_.empty()) PutPresent(to->mutable_present());
+    PutPlanes(std::span(values_).first(count), to);
+  }
+
+  // A bit a record, first record lowest; those in absent_ are 0, as is what fills the last byte.
+  void PutPresent(std::string* present) const {
+    present->assign((records_.size() + 7) / 8, '\xff');
+    if (const size_t tail_bits = records_.size() % 8; tail_bits != 0) {
+      present->back() = static_cast<char>((1 << tail_bits) - 1);
+    }
+    for (const size_t i : absent_) {
+      (*present)[i / 8] = static_cast<char>((*present)[i / 8] & ~(1 << (i % 8)));
+    }
   }
 
   template <typename MakeColumn>
@@ -168,8 +178,8 @@ class Encoder {
 
   std::span<const IoRecord> records_;
   proto::RecordBatch* batch_;
-  std::vector<uint64_t> values_;
-  std::string present_;
+  std::vector<uint64_t> values_;  // scratch, one a record
+  std::vector<size_t> absent_;    // scratch: records without a value
 };
 
 Status Bad(const char* column, const char* what) {
