@@ -35,9 +35,14 @@ bool EventMerger::Head::operator>(const Head& other) const {
 }
 
 EventMerger::Stream* EventMerger::Find(uint32_t stream) {
-  const auto [it, added] = index_.try_emplace(stream, streams_.size());
-  if (added) streams_.emplace_back();
-  return &streams_[it->second];
+  // A reader takes many from one ring before it turns to the next.
+  if (streams_.empty() || stream != found_stream_) {
+    const auto [it, added] = index_.try_emplace(stream, streams_.size());
+    if (added) streams_.emplace_back();
+    found_stream_ = stream;
+    found_index_ = it->second;
+  }
+  return &streams_[found_index_];
 }
 
 void EventMerger::Report(proto::LossReason reason, int64_t from_ns, const BlockEvent& event,
@@ -140,16 +145,17 @@ void EventMerger::Deliver(std::optional<int64_t> ns, size_t keep) {
     }
     if (heads_.empty()) return;
     std::pop_heap(heads_.begin(), heads_.end(), std::greater<>());
-    Head head = heads_.back();
-    heads_.pop_back();
+    Head& head = heads_.back();
     RingQueue<BlockEvent>& events = streams_[head.stream].events;
-    const BlockEvent event = events.front();
+    Emit(events.front());
     events.pop_front();
     if (!events.empty() && due(events.front().time_ns)) {
-      heads_.push_back({events.front().time_ns, Rank(events.front().action), head.stream});
+      head.time_ns = events.front().time_ns;
+      head.rank = Rank(events.front().action);
       std::push_heap(heads_.begin(), heads_.end(), std::greater<>());
+    } else {
+      heads_.pop_back();
     }
-    Emit(event);
   }
 }
 

@@ -85,6 +85,8 @@ class EventMerger {
   EventMergerOptions options_;
   std::unordered_map<uint32_t, size_t> index_;  // stream number to place in streams_
   std::vector<Stream> streams_;
+  uint32_t found_stream_ = 0;  // by the last Find, once there is a stream
+  size_t found_index_ = 0;
   std::priority_queue<Disordered> disordered_;
   uint64_t disordered_count_ = 0;
   std::vector<Head> heads_;  // scratch of Deliver
