@@ -27,9 +27,9 @@ class NameTable {
   // The name's id in `writer`'s dictionary, absent for an empty name.
   std::optional<uint32_t> IdIn(TraceWriter* writer, const ProcessComm& comm) {
     if (comm[0] == '\0') return std::nullopt;
+    if (comm == last_) return last_id_;
+    last_ = comm;
     const std::string_view name = CommView(comm);
-    if (name == last_) return last_id_;
-    last_ = name;
     if (!options_->rename_process) {
       last_id_ = writer->ProcessId(name);
     } else {
@@ -39,12 +39,12 @@ class NameTable {
     }
     return last_id_;
   }
-  void Forget() { last_.clear(); }
+  void Forget() { last_ = {}; }
 
  private:
   const CapturePipelineOptions* options_;
   // Most records come from the process of the one before.
-  std::string last_;
+  ProcessComm last_{};
   std::optional<uint32_t> last_id_;
 };
 
