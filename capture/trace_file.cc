@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -53,6 +54,9 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
     }
     return ErrnoStatus(errno, partial);
   }
+  // By it info and recover tell a recording that runs from one whose recorder has died. Where locks
+  // do not exist (some network file systems) the file is as good without.
+  (void)flock(fd.get(), LOCK_EX | LOCK_NB);
   std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, options));
   if (file->FreeBytes() == 0u) {
     unlink(partial.c_str());
@@ -138,8 +142,10 @@ Status TraceFile::Finish() {
   if (ftruncate(fd_.get(), static_cast<off_t>(written_bytes_)) != 0 || fsync(fd_.get()) != 0) {
     return ErrnoStatus(errno, path_ + ".partial");
   }
+  // Locked until it has its name: nobody takes it for a dead recorder's in between.
+  const Status named = RenameDurably(path_ + ".partial", path_);
   fd_.reset();
-  return RenameDurably(path_ + ".partial", path_);
+  return named;
 }
 
 size_t TraceFile::queued_bytes() const {

@@ -50,6 +50,15 @@ TEST_F(TraceFileTest, WhatWasWrittenStandsUnderTheNameOnceFinished) {
   EXPECT_EQ(*ReadFile(path_), "one two");
 }
 
+TEST_F(TraceFileTest, IsLockedAsLongAsItIsWritten) {
+  {
+    auto file = TraceFile::Create(path_);
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ(LockFile(path_ + ".partial").status().code(), StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(LockFile(path_ + ".partial").ok()) << "as a recorder that died leaves it";
+}
+
 TEST_F(TraceFileTest, SpaceTakenAheadIsGivenBackAtTheEnd) {
   auto file = TraceFile::Create(path_);
   ASSERT_TRUE(file.ok());
