@@ -13,8 +13,14 @@ The script runs under `dash -eu` with busybox's applets behind the named program
 there. `attempt NAME COMMAND ...` runs a command that may fail and leaves its output and exit status in
 /out/NAME.out, .err and .rc. Modules are loaded before the
 script starts, except those given as (name, None), which it loads itself: `insmod /modules/NAME.ko ...`.
+
+With `systemd=True` the guest is brought up by the systemd installed here, and the script runs as its last service.
+
+A guest can lose its power: run_until(script, text) kills qemu once the console (/dev/console) shows `text`. What its
+disks had been given by then is in the images of `Disk(..., image=PATH)`; see there what becomes of a write cache.
 """
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -23,8 +29,9 @@ import signal
 import subprocess
 import tarfile
 import tempfile
+import time
 
-from tests.guest import initramfs
+from tests.guest import initramfs, systemd, write_log
 from tests.harness import blktape
 
 OUTBOX_BYTES = 256 << 20
@@ -44,6 +51,29 @@ mount -t tracefs trace /sys/kernel/tracing
 ip link set lo up 2>/dev/null
 hostname guest
 while read -r module; do insmod $module || echo "insmod $module failed"; done < /modules.order
+"""
+
+# A root of its own kind, as PID 1 of a machine has: the first one cannot be exchanged, as mount
+# namespaces of services do.
+INTO_SYSTEMD = r"""
+umount /sys/kernel/debug /sys/kernel/tracing /dev/pts /tmp /run
+mkdir /root.new
+mount -t tmpfs -o mode=755 root /root.new
+for name in /*; do
+  case $name in
+    /root.new | /proc | /sys | /dev) ;;
+    *) cp -a $name /root.new/ ;;
+  esac
+done
+mkdir -p /root.new/var/lib /root.new/home
+for name in proc sys dev; do
+  mkdir /root.new/$name
+  mount --move /$name /root.new/$name
+done
+exec switch_root /root.new /lib/systemd/systemd
+"""
+
+WORK = r"""#!/bin/busybox sh
 # Not busybox's shell: it runs its own applets before it looks for the programs that came along.
 dash -eu /script > /out/stdout 2> /out/stderr &
 echo $! > /run/script.pid
@@ -74,10 +104,15 @@ attempt() {  # NAME COMMAND ...: runs it whatever its outcome; see /out/NAME.{ou
 @dataclasses.dataclass
 class Disk:
     """An emulated disk: "nvme" becomes /dev/nvme0n1, nvme1n1 ..., as does "nvme-multipath", which is one that could
-    have further paths; "virtio" /dev/vda, vdb ..."""
+    have further paths; "virtio" /dev/vda, vdb ...
+
+    With `image` its content is that file, which is kept. Has it a write cache, then run_until, which
+    takes away its power, leaves in the file what had been flushed, and nothing written later.
+    """
     kind: str
     size_bytes: int
     serial: str = ""
+    image: str = ""
 
 
 class GuestResult:
@@ -90,8 +125,7 @@ class GuestResult:
         return os.path.join(self.folder, name)
 
     def text(self, name):
-        with open(self.path(name), errors="replace") as file:
-            return file.read()
+        return _text(self.path(name))
 
     def rows(self, name):
         """The records in a file that `blktape dump --csv` wrote."""
@@ -126,6 +160,11 @@ def missing():
     return ""
 
 
+def _text(path):
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
 def _die_with_parent():
     # Bazel kills a test that takes too long with SIGKILL; qemu must not outlive it.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -133,17 +172,32 @@ def _die_with_parent():
 
 class Guest:
     def __init__(self, programs=(), modules=(), disks=(), files=None, memory_mib=1024, cpus=2,
-                 kernel_arguments="", timeout_s=240):
+                 kernel_arguments="", timeout_s=240, systemd=False):
         """`files` maps a path in the guest to a path here; `programs` are names found in PATH."""
         self.programs, self.modules, self.disks = list(programs), list(modules), list(disks)
         self.files = dict(files or {})
         self.memory_mib, self.cpus, self.timeout_s = memory_mib, cpus, timeout_s
         self.kernel_arguments = kernel_arguments
+        self.systemd = systemd
 
     def run(self, script):
+        with self._folder() as work:
+            return self._result(work, self._boot(script, work))
+
+    def run_until(self, script, text):
+        """Takes away the power once the console shows `text`; returns what it showed."""
+        with self._folder() as work:
+            console = self._boot(script, work, until=text)
+            for number, disk in enumerate(self.disks):
+                if disk.image:
+                    write_log.apply_flushed(os.path.join(work, "log%d" % number), disk.image)
+            return console
+
+    @contextlib.contextmanager
+    def _folder(self):
         work = tempfile.mkdtemp(prefix="guest.", dir=os.environ.get("TEST_TMPDIR"))
         try:
-            return self._run(script, work)
+            yield work
         finally:
             for name in os.listdir(work):
                 if name != "out":
@@ -153,7 +207,10 @@ class Guest:
         archive = initramfs.Archive()
         for folder in ("proc", "sys", "dev", "bin", "sbin", "usr/bin", "usr/sbin", "etc", "lib"):
             archive.folder(folder)
-        archive.file("init", INIT.encode(), 0o755)
+        archive.file("init", (INIT + (INTO_SYSTEMD if self.systemd else "exec /work\n")).encode(), 0o755)
+        archive.file("work", WORK.encode(), 0o755)
+        if self.systemd:
+            systemd.add(archive, last_service="/work")
         archive.file("script", (PRELUDE + script).encode(), 0o755)
         initramfs.add_program(archive, os.path.realpath("/bin/dash"), "usr/bin/dash")
         archive.link("usr/bin/sh", "dash")
@@ -185,7 +242,33 @@ class Guest:
         archive.file("modules.order", "".join(m + "\n" for m in order).encode())
         archive.write(path)
 
-    def _run(self, script, work):
+    def _drive(self, disk, number, work, loses_power):
+        """What qemu is told of a disk."""
+        path = disk.image or os.path.join(work, "disk%d" % number)
+        if not os.path.exists(path):
+            with open(path, "wb") as file:
+                file.truncate(disk.size_bytes)
+        node = "d%d" % number
+        if loses_power and disk.image:
+            # The image stays as it is; what is written to the disk goes to the log, and to a copy to read from.
+            log, copy = os.path.join(work, "log%d" % number), os.path.join(work, "copy%d" % number)
+            with open(log, "wb"):
+                pass
+            shutil.copyfile(path, copy)
+            drive = ["-blockdev", "driver=blklogwrites,node-name=%s,file.driver=file,file.filename=%s,"
+                     "log.driver=file,log.filename=%s,log-sector-size=512" % (node, copy, log)]
+        else:
+            drive = ["-drive", "file=%s,if=none,format=raw,cache=unsafe,discard=unmap,id=%s" % (path, node)]
+        serial = disk.serial or "disk%d" % number
+        if disk.kind == "nvme-multipath":
+            return [*drive, "-device", "nvme-subsys,id=subsys%d" % number,
+                    "-device", "nvme,id=ctrl%d,subsys=subsys%d,serial=%s" % (number, number, serial),
+                    "-device", "nvme-ns,drive=%s,bus=ctrl%d" % (node, number)]
+        device = {"nvme": "nvme", "virtio": "virtio-blk-pci"}[disk.kind]
+        return [*drive, "-device", "%s,drive=%s,serial=%s" % (device, node, serial)]
+
+    def _boot(self, script, work, until=None):
+        """Runs it to its end, or until the console shows `until`; returns what that shows."""
         image = os.path.join(work, "initramfs")
         self._pack(script, image)
         outbox = os.path.join(work, "outbox")
@@ -199,18 +282,7 @@ class Guest:
             "-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off " + self.kernel_arguments,
         ]
         for number, disk in enumerate(self.disks):
-            path = os.path.join(work, "disk%d" % number)
-            with open(path, "wb") as file:
-                file.truncate(disk.size_bytes)
-            command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,discard=unmap,id=d%d" % (path, number)]
-            serial = disk.serial or "disk%d" % number
-            if disk.kind == "nvme-multipath":
-                command += ["-device", "nvme-subsys,id=subsys%d" % number,
-                            "-device", "nvme,id=ctrl%d,subsys=subsys%d,serial=%s" % (number, number, serial),
-                            "-device", "nvme-ns,drive=d%d,bus=ctrl%d" % (number, number)]
-                continue
-            device = {"nvme": "nvme", "virtio": "virtio-blk-pci"}[disk.kind]
-            command += ["-device", "%s,drive=d%d,serial=%s" % (device, number, serial)]
+            command += self._drive(disk, number, work, until is not None)
         # Last, so that the disks of the test are vda, vdb ... in their order.
         command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,id=outbox" % outbox,
                     "-device", "virtio-blk-pci,drive=outbox,serial=outbox"]
@@ -219,22 +291,38 @@ class Guest:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console_file,
                                     stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
             try:
-                qemu.wait(self.timeout_s)
-                late = False
-            except subprocess.TimeoutExpired:
-                late = True
+                why_not = self._wait(qemu, console_path, until)
             finally:
                 qemu.kill()
                 qemu.wait()
-        with open(console_path, errors="replace") as file:
-            console = file.read()
-        if late:
-            raise AssertionError("the guest did not end within %d s\n--- console\n%s" % (
-                self.timeout_s, console[-6000:]))
+        console = _text(console_path)
+        if why_not:
+            raise AssertionError("the guest %s\n--- console\n%s" % (why_not, console[-6000:]))
+        return console
+
+    def _wait(self, qemu, console_path, until):
+        """Returns what went wrong, if anything did."""
+        if until is None:
+            try:
+                qemu.wait(self.timeout_s)
+            except subprocess.TimeoutExpired:
+                return "did not end within %d s" % self.timeout_s
+            return ""
+        end_s = time.monotonic() + self.timeout_s
+        while until not in _text(console_path):
+            if qemu.poll() is not None:
+                return "ended before it said " + repr(until)
+            if time.monotonic() > end_s:
+                return "did not say %r within %d s" % (until, self.timeout_s)
+            time.sleep(0.02)
+        return ""
+
+    @staticmethod
+    def _result(work, console):
         out = os.path.join(work, "out")
         os.mkdir(out)
         try:
-            with tarfile.open(outbox) as tar:
+            with tarfile.open(os.path.join(work, "outbox")) as tar:
                 tar.extractall(out)
         except tarfile.TarError as error:
             raise AssertionError("the guest left nothing (%s)\n--- console\n%s" % (error, console[-6000:]))
