@@ -208,6 +208,10 @@ class InfoText {
       std::string what = proto::MarkKind_Name(mark.kind());
       for (char& c : what) c = c == '_' ? ' ' : static_cast<char>(std::tolower(c));
       if (mark.value_ns() != 0) what += " of " + FormatDurationNs(mark.value_ns());
+      if (info_.header.has_start()) {
+        what += ", " + FormatDurationNs(mark.at_ns() - info_.header.start().monotonic_ns()) +
+                " after the beginning";
+      }
       if (!mark.detail().empty()) what += ": " + mark.detail();
       Add("mark", Printable(what));
     }
