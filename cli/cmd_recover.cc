@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "base/file.h"
 #include "base/quantity.h"
@@ -17,13 +21,14 @@ namespace blktape {
 namespace {
 
 constexpr std::string_view kPartialSuffix = ".partial";
+constexpr std::string_view kRecordingSuffix = ".tape.partial";
 
 struct RecoverOptions {
   std::string input;
   std::string output;
 };
 
-int RunRecover(const RecoverOptions& options) {
+int RecoverOne(const RecoverOptions& options) {
   std::string output = options.output;
   if (output.empty()) {
     if (!options.input.ends_with(kPartialSuffix)) {
@@ -31,9 +36,13 @@ int RunRecover(const RecoverOptions& options) {
     }
     output = options.input.substr(0, options.input.size() - kPartialSuffix.size());
   }
+  std::error_code untimed;
+  const auto written = std::filesystem::last_write_time(options.input, untimed);
   const Result<RecoverReport> report = RecoverTrace(options.input, output);
   if (!report.ok()) return Fail(report.status());
   if (options.output.empty()) {
+    // As old as what is in it: by that `record --keep` chooses what to remove.
+    if (!untimed) std::filesystem::last_write_time(output, written, untimed);
     // All that could be read of it now stands, on stable storage, under its final name.
     if (std::remove(options.input.c_str()) != 0) {
       return Fail(ErrnoStatus(errno, options.input + ": remove"));
@@ -53,6 +62,43 @@ int RunRecover(const RecoverOptions& options) {
   return report->lost_events > 0 ? kExitDegraded : kExitOk;
 }
 
+// What recorders that died have left in a folder, as one does with --rotate.
+int RecoverFolder(const RecoverOptions& options) {
+  if (!options.output.empty()) {
+    return UsageError(options.input + " is a folder\n  try:  without -o");
+  }
+  std::vector<std::string> left;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(options.input, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string path = it->path().string();
+    const bool is_left = path.ends_with(kRecordingSuffix) &&
+                         LockFile(path).status().code() != StatusCode::kFailedPrecondition;
+    if (is_left) left.push_back(path);
+  }
+  if (error) return Fail(ErrnoStatus(error.value(), options.input));
+  std::sort(left.begin(), left.end());
+  int code = kExitOk;
+  for (const std::string& path : left) {
+    if (std::filesystem::is_empty(path, error)) {
+      // Of a power failure in its first moment.
+      std::filesystem::remove(path, error);
+      std::printf("%s: empty, removed\n", path.c_str());
+      continue;
+    }
+    const int one = RecoverOne({.input = path, .output = ""});
+    if (code != kExitFailed && one != kExitOk) code = one;
+  }
+  return code;
+}
+
+int RunRecover(const RecoverOptions& options) {
+  std::error_code error;
+  if (std::filesystem::is_directory(options.input, error)) return RecoverFolder(options);
+  if (error) return Fail(ErrnoStatus(error.value(), options.input));
+  return RecoverOne(options);
+}
+
 }  // namespace
 
 Command RecoverCommand() {
@@ -61,11 +107,13 @@ Command RecoverCommand() {
       .summary = "Make a finished trace of one whose recorder died, or of a damaged one",
       .examples =
           "blktape recover monday.tape.partial\n"
-          "blktape recover damaged.tape -o repaired.tape",
+          "blktape recover damaged.tape -o repaired.tape\n"
+          "blktape recover /var/lib/blktape",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<RecoverOptions>();
         flags->Positional("TRACE", &options->input,
-                          "A .tape.partial file, or a .tape with damage in it");
+                          "A .tape.partial file, a .tape with damage in it, or a folder: every "
+                          ".tape.partial in it but those that are being recorded");
         flags->Text("-o,--output", &options->output,
                     "The new trace; TRACE is then kept. Without it TRACE without .partial, "
                     "and the .partial goes once the new trace is safely on the disk",

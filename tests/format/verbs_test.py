@@ -1,5 +1,6 @@
 """blktape info, dump and recover as a person uses them: what they say, and their exit statuses."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -129,6 +130,26 @@ class VerbsTest(unittest.TestCase):
         again = blktape.run("recover", partial, "-o", self.path("out.tape"))
         self.assertEqual(again.returncode, 1)
         self.assertIn("exists", again.stderr)
+
+    def test_recover_of_a_folder_recovers_what_dead_recorders_left_in_it(self):
+        whole = self.desktop(3000, frame=300)
+        for name in ("one.tape.partial", "two.tape.partial", "live.tape.partial"):
+            self.cut(whole, blktape.size(whole) * 2 // 3, name)
+        os.utime(self.path("one.tape.partial"), (1_000_000, 1_000_000))
+        for name in ("empty.tape.partial", "note.partial"):
+            self.cut(whole, 0, name)
+        rows = len(blktape.dump(self.path("one.tape.partial"), accept=(3,)))
+        with open(self.path("live.tape.partial")) as live:
+            fcntl.flock(live, fcntl.LOCK_EX)
+            done = blktape.run("recover", self.folder.name)
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        self.assertEqual(sorted(os.listdir(self.folder.name)),
+                         ["day.tape", "live.tape.partial", "note.partial", "one.tape", "two.tape"])
+        for name in ("one.tape", "two.tape"):
+            self.assertEqual(len(blktape.dump(self.path(name), accept=(3,))), rows)
+        # The oldest go first where space is short.
+        self.assertEqual(os.stat(self.path("one.tape")).st_mtime, 1_000_000)
+        self.assertEqual(blktape.run("recover", self.folder.name, "-o", self.path("x")).returncode, 2)
 
     def test_recover_of_a_whole_partial_loses_nothing(self):
         whole = self.desktop(1000)
