@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -41,8 +42,11 @@ struct BufferPlan {
   uint64_t limit_bytes = 0;  // of all CPUs together, when grown
 };
 // 16 MiB in all, at least 512 KiB a CPU, at most 1/64 of memory; may grow to 16 times that or 1/32
-// of memory.
-BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus);
+// of memory, but not to more than an eighth of what the control group allows: rings of BPF count
+// there, what is read of full ones takes several times as much, and at its limit a recorder is
+// killed.
+BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus,
+                       std::optional<uint64_t> allowed_bytes = std::nullopt);
 // For the machine we are on: by the CPUs that are on, or for so many rings.
 BufferPlan PlanBuffersHere();
 BufferPlan PlanBuffersHere(uint32_t rings);

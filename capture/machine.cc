@@ -5,9 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
+#include <system_error>
 
+#include "base/file.h"
+#include "base/status.h"
 #include "base/units.h"
 
 namespace blktape {
@@ -112,6 +117,25 @@ int64_t NextLocalMidnight(int64_t wall_ns) {
   local.tm_sec = 0;
   local.tm_isdst = -1;
   return static_cast<int64_t>(mktime(&local)) * kNanosPerSecond;
+}
+
+std::optional<uint64_t> ControlGroupMemoryBytes(const std::string& root, const std::string& self) {
+  const Result<std::string> groups = ReadFile(self);
+  // "0::/system.slice/blktape-record.service"
+  const size_t begin = groups.ok() ? groups->rfind("0::/") : std::string::npos;
+  if (begin == std::string::npos) return std::nullopt;
+  std::string group = groups->substr(begin + 3, groups->find('\n', begin) - begin - 3);
+  std::optional<uint64_t> least;
+  // Each group up to the root's own, which has no limit.
+  for (; group.size() > 1; group.resize(group.rfind('/'))) {
+    const Result<std::string> limit = ReadAttribute(root + group + "/memory.max");
+    uint64_t bytes = 0;
+    if (!limit.ok()) continue;
+    const char* end = limit->data() + limit->size();
+    if (std::from_chars(limit->data(), end, bytes).ec != std::errc()) continue;  // "max"
+    least = std::min(least.value_or(bytes), bytes);
+  }
+  return least;
 }
 
 int64_t ProcessCpuNs() { return Read(CLOCK_PROCESS_CPUTIME_ID); }

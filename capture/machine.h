@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ std::string UtcOffset(int64_t wall_ns);
 std::string LocalTimeName(int64_t wall_ns);
 // The first local midnight after `wall_ns`.
 int64_t NextLocalMidnight(int64_t wall_ns);
+// The memory that the control groups this process is in allow it, as the kernel tells in `self` and
+// below `root` (version 2). Absent where none limits it.
+std::optional<uint64_t> ControlGroupMemoryBytes(const std::string& root = "/sys/fs/cgroup",
+                                                const std::string& self = "/proc/self/cgroup");
 // CPU time of this process, all threads.
 int64_t ProcessCpuNs();
 

@@ -27,15 +27,23 @@ Status RingSet::Make(uint64_t bytes) {
   }
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t rounded = std::bit_ceil(std::max(bytes, page));
-  for (const Source& source : sources_) RETURN_IF_ERROR(MakeOne(source.cpu, rounded));
+  // All or none: where memory is short, what has been made is given back.
+  std::vector<UniqueFd> rings;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    rings.emplace_back(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "blktape_ring", 0, 0,
+                                      static_cast<uint32_t>(rounded), nullptr));
+    if (!rings.back()) {
+      return ErrnoStatus(errno, "bpf: a ring of " + std::to_string(rounded) + " bytes");
+    }
+  }
+  for (const Source& source : sources_) {
+    RETURN_IF_ERROR(Install(source.cpu, std::move(rings[source.cpu])));
+  }
   bytes_ = rounded;
   return OkStatus();
 }
 
-Status RingSet::MakeOne(uint32_t cpu, uint64_t bytes) {
-  UniqueFd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "blktape_ring", 0, 0,
-                               static_cast<uint32_t>(bytes), nullptr));
-  if (!ring) return ErrnoStatus(errno, "bpf: a ring of " + std::to_string(bytes) + " bytes");
+Status RingSet::Install(uint32_t cpu, UniqueFd ring) {
   const int fd = ring.get();
   if (buffers_ == nullptr) {
     buffers_ = ring_buffer__new(fd, &OnData, &sources_[cpu], nullptr);

@@ -48,7 +48,7 @@ class RingSet {
     uint32_t cpu;
   };
 
-  Status MakeOne(uint32_t cpu, uint64_t bytes);
+  Status Install(uint32_t cpu, UniqueFd ring);
   static int OnData(void* context, void* data, size_t bytes);
 
   int map_fd_;

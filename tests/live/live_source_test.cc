@@ -35,6 +35,14 @@ TEST(BufferPlanTest, TheBoundIsNeverBelowTheBeginning) {
   EXPECT_EQ(plan.limit_bytes, 8 * kMiB);
 }
 
+TEST(BufferPlanTest, RingsGrowToAnEighthOfWhatTheControlGroupAllows) {
+  const BufferPlan plan = PlanBuffers(16 * kGiB, 8, 512 * kMiB);
+  EXPECT_EQ(plan.bytes_per_cpu, 2 * kMiB);
+  EXPECT_EQ(plan.limit_bytes, 64 * kMiB);
+  EXPECT_EQ(PlanBuffers(16 * kGiB, 8, 8 * kGiB).limit_bytes, 256 * kMiB);
+  EXPECT_EQ(PlanBuffers(16 * kGiB, 8, 8 * kMiB).limit_bytes, kMiB) << "they stay as they are";
+}
+
 TEST(BufferPlanTest, HereIsTheSumOfAllRingsWhatTheirNumberAllows) {
   const BufferPlan one = PlanBuffersHere(1);
   const BufferPlan four = PlanBuffersHere(4);

@@ -6,6 +6,9 @@
 #include <time.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
@@ -98,6 +101,45 @@ TEST(UtcOffsetTest, WestOfGreenwichIsNegative) {
   EXPECT_EQ(UtcOffset(0), "-03:30");
   unsetenv("TZ");
   tzset();
+}
+
+// A hierarchy of control groups and the file that says which is ours.
+class ControlGroupTest : public ::testing::Test {
+ protected:
+  ControlGroupTest() : root_(std::filesystem::path(::testing::TempDir()) / "groups") {
+    std::filesystem::create_directories(root_ / "system.slice/a.service");
+    Write("self", "3:cpu:/elsewhere\n0::/system.slice/a.service\n");
+  }
+  ~ControlGroupTest() override { std::filesystem::remove_all(root_); }
+
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(root_ / name) << text;
+  }
+  std::optional<uint64_t> Bytes() const {
+    return ControlGroupMemoryBytes(root_.string(), (root_ / "self").string());
+  }
+
+  std::filesystem::path root_;
+};
+
+TEST_F(ControlGroupTest, AllowsWhatTheTightestOfThemAllows) {
+  EXPECT_EQ(Bytes(), std::nullopt);
+  Write("system.slice/a.service/memory.max", "max\n");
+  EXPECT_EQ(Bytes(), std::nullopt);
+  Write("system.slice/a.service/memory.max", "134217728\n");
+  EXPECT_EQ(Bytes(), 134217728u);
+  Write("system.slice/memory.max", "67108864\n");
+  EXPECT_EQ(Bytes(), 67108864u);
+  Write("system.slice/memory.max", "268435456\n");
+  EXPECT_EQ(Bytes(), 134217728u);
+}
+
+TEST_F(ControlGroupTest, OfVersionOneAloneIsNotAsked) {
+  Write("self", "3:memory:/system.slice/a.service\n");
+  Write("system.slice/a.service/memory.max", "134217728\n");
+  EXPECT_EQ(Bytes(), std::nullopt);
+  Write("self", "0::/\n");
+  EXPECT_EQ(Bytes(), std::nullopt) << "the root has no limit";
 }
 
 }  // namespace
