@@ -104,6 +104,8 @@ class RecordLoop {
     begin_ns_ = Clock::Monotonic()->NowNs();
     MakeRoom(begin_ns_);
     service_.Ready("recording into " + session_->file().path());
+    // Not at once: figures of nothing would stand there for a minute.
+    next_service_ns_ = begin_ns_ + kServiceStatusIntervalNs;
     UpdateStatus();
     while (true) {
       ASSIGN_OR_RETURN(const bool more, session_->Turn(kTurnMs));
