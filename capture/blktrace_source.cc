@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -217,6 +218,22 @@ Status BlktraceSource::OpenRelays(Disk* disk, uint32_t index, const std::string&
   return OkStatus();
 }
 
+void BlktraceSource::NoteEnd(Disk* disk) {
+  if (!disk->set_up) return;
+  // What is set up on the disk from here on is somebody else's.
+  disk->set_up = false;
+  unlink(disk->state_path.c_str());
+  // A disk that is pulled has lost its size before its tracing ends.
+  uint64_t bytes = 0;
+  const bool here = ioctl(disk->file.get(), BLKGETSIZE64, &bytes) == 0 && bytes > 0;
+  ended_[disk->device.dev] = here ? proto::TRACING_ENDED : proto::DEVICE_REMOVED;
+}
+
+std::optional<proto::LossReason> BlktraceSource::Ended(const CaptureDevice& device) const {
+  const auto ended = ended_.find(device.dev);
+  return ended == ended_.end() ? std::nullopt : std::optional(ended->second);
+}
+
 void BlktraceSource::TearDown(Disk* disk) {
   disk->relays.clear();
   disk->dropped.reset();
@@ -239,10 +256,11 @@ Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_by
     if (count < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return true;
-      // The disk was pulled, and its files in debugfs with it.
+      // The files in debugfs are gone.
       if (errno == EIO || errno == ENODEV) {
         relay->decoder->Finish(&translator);
         relay->file.reset();
+        NoteEnd(disk);
         return true;
       }
       return ErrnoStatus(errno, "relay of " + disk->device.description.name());
@@ -310,7 +328,7 @@ Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
 Status BlktraceSource::Stop(CaptureSink* sink) {
   std::vector<int> errors;  // by disk
   for (Disk& disk : disks_) {
-    errors.push_back(ioctl(disk.file.get(), kBlktraceStop) == 0 ? 0 : errno);
+    errors.push_back(!disk.set_up || ioctl(disk.file.get(), kBlktraceStop) == 0 ? 0 : errno);
   }
   Status status = ReadAll(std::numeric_limits<uint64_t>::max(), sink);
   kernel_lost_ = 0;

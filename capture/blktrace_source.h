@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/file.h"
@@ -15,6 +16,7 @@
 #include "capture/kernel_fs.h"
 #include "capture/live_source.h"
 #include "capture/ring_loss.h"
+#include "format/trace.pb.h"
 
 namespace blktape {
 
@@ -41,6 +43,7 @@ class BlktraceSource : public LiveSource {
 
   uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
   Result<uint64_t> KernelLost() override;
+  std::optional<proto::LossReason> Ended(const CaptureDevice& device) const override;
   // The relay's size is fixed while it runs.
   Result<bool> Grow(uint64_t /*limit_bytes*/) override { return false; }
 
@@ -66,6 +69,8 @@ class BlktraceSource : public LiveSource {
   Result<std::string> SetUp(Disk* disk);
   Status OpenRelays(Disk* disk, uint32_t index, const std::string& folder);
   bool RemoveDead(Disk* disk) const;
+  // What belonged to the tracing of the disk is gone in the kernel, and not by us.
+  void NoteEnd(Disk* disk);
   void TearDown(Disk* disk);
   // Reads a relay until it has no more or `max_bytes` were read; true if it has no more.
   Result<bool> ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes, CaptureSink* sink);
@@ -79,7 +84,8 @@ class BlktraceSource : public LiveSource {
   std::optional<KernelFs> debugfs_;
   std::vector<Disk> disks_;
   std::vector<std::byte> buffer_;
-  uint64_t kernel_lost_ = 0;  // after Stop
+  uint64_t kernel_lost_ = 0;                               // after Stop
+  std::unordered_map<uint32_t, proto::LossReason> ended_;  // by dev_t
 };
 
 }  // namespace blktape

@@ -59,6 +59,7 @@ CaptureSession::CaptureSession(std::unique_ptr<LiveSource> source, const Session
       clocks_(start_),
       judge_([this](uint32_t device) { return own_disks_.count(device) > 0; },
              [this](int64_t ns) { return LastSync(ns); }) {
+  devices_checked_ns_ = start_.monotonic_ns;
   next_anchor_ns_ = start_.monotonic_ns + kAnchorIntervalNs;
   LiveFigures ignored;
   counter_.Fill(start_.monotonic_ns, /*begin_next=*/true, &ignored);
@@ -175,17 +176,26 @@ void CaptureSession::CheckOverruns() {
 }
 
 void CaptureSession::CheckDevices() {
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
   for (size_t i = 0; i < devices_.size(); ++i) {
-    if (!present_[i] || sysfs_.IsPresent(devices_[i])) continue;
+    if (!present_[i]) continue;
+    std::optional<proto::LossReason> ended = source_->Ended(devices_[i]);
+    if (!ended && !sysfs_.IsPresent(devices_[i])) ended = proto::DEVICE_REMOVED;
+    if (!ended) continue;
     present_[i] = false;
     proto::Loss loss;
-    loss.set_reason(proto::DEVICE_REMOVED);
+    loss.set_reason(*ended);
     loss.set_device(devices_[i].dev);
-    loss.set_from_ns(Clock::Monotonic()->NowNs());
-    loss.set_detail(devices_[i].description.name() + " is gone");
+    // At some moment since the last look.
+    loss.set_from_ns(devices_checked_ns_);
+    loss.set_detail(devices_[i].description.name() +
+                    (*ended == proto::TRACING_ENDED
+                         ? " is recorded no more: somebody has ended its tracing (blktrace -k)"
+                         : " is gone"));
     pipeline_->OnLoss(loss);
     news_.push_back(loss.detail());
   }
+  devices_checked_ns_ = now_ns;
 }
 
 bool CaptureSession::CheckWorld() {
@@ -238,8 +248,8 @@ Status CaptureSession::Rotate(const std::string& next_path) {
 Status CaptureSession::Finish() {
   if (finished_) return OkStatus();
   finished_ = true;
-  CheckDevices();  // one may have gone since the last look
   const Status stopped = source_->Stop(pipeline_.get());
+  CheckDevices();  // one may have gone since the last look
   const Status delivered = pipeline_->Finish();
   proto::Summary summary;
   pipeline_->FillSummary(&summary);

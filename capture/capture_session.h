@@ -80,7 +80,7 @@ class CaptureSession {
   CapturePipelineOptions PipelineOptions();
   std::string RenameProcess(std::string_view name) const;
   Status CheckClocks();
-  // Reports disks that vanished.
+  // Reports disks that vanished, or that the source can tell no more of.
   void CheckDevices();
   // Each second: the disks, overruns, a full disk. False: no disk is left.
   bool CheckWorld();
@@ -107,6 +107,7 @@ class CaptureSession {
   int64_t next_tick_ns_ = 0;
   int64_t next_anchor_ns_ = 0;
   int64_t next_check_ns_ = 0;
+  int64_t devices_checked_ns_ = 0;
   uint64_t kernel_lost_ = 0;
   bool was_paused_ = false;
   uint64_t files_finished_ = 0;

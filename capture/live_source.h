@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "capture/capture_source.h"
+#include "format/trace.pb.h"
 
 namespace blktape {
 
@@ -29,6 +30,12 @@ class LiveSource : public CaptureSource {
   // sources that count in the kernel.
   virtual void SetOwnPids(const std::vector<uint32_t>& /*pids*/) {}
   static constexpr size_t kOwnPidsMost = 3;
+
+  // Why the source has no more to tell of `device`, if it knows: DEVICE_REMOVED or TRACING_ENDED.
+  // After Stop too.
+  virtual std::optional<proto::LossReason> Ended(const CaptureDevice& /*device*/) const {
+    return std::nullopt;
+  }
 
   // Capabilities (linux/capability.h) that Poll, Grow, KernelLost and Stop need; all others may be
   // dropped once Start has returned.

@@ -275,6 +275,7 @@ Result<int> Record(const RecordFlags& flags) {
   const Result<RecordLoopResult> loop = RunRecordLoop(session.get(), &signals, loop_options);
   // Whatever ended it: what has been recorded is finished as far as it can be.
   const Status finished = session->Finish();
+  for (const std::string& news : session->TakeNews()) std::fprintf(stderr, "%s\n", news.c_str());
   if (!loop.ok()) return loop.status();
   RETURN_IF_ERROR(finished);
   const LiveFigures figures = session->Figures(/*begin_interval=*/false);

@@ -56,6 +56,8 @@ const char* LossReasonName(proto::LossReason reason) {
       return "undecodable event";
     case proto::QUEUE_WITHOUT_ISSUE:
       return "queued, never issued";
+    case proto::TRACING_ENDED:
+      return "tracing ended by others";
     default:
       return "unknown reason";
   }
