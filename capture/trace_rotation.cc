@@ -62,14 +62,14 @@ std::string FreePath(const std::string& path) {
   const std::string stem = (whole.parent_path() / whole.stem()).string();
   std::string free_path = path;
   for (int i = 2; taken(free_path); ++i) {
-    free_path = fmt::format("{}-{}{}", stem, i, whole.extension().string());
+    free_path = fmt::format("{}_{}{}", stem, i, whole.extension().string());
   }
   return free_path;
 }
 
 std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
                                          uint64_t growing_bytes) {
-  static const std::regex kName(R"([^/]+_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(-\d+)?)\.tape)");
+  static const std::regex kName(R"([^/]+_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(_\d+)?)\.tape)");
   struct Trace {
     fs::file_time_type time;
     std::string path;

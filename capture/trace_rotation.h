@@ -36,11 +36,12 @@ class RotationClock {
 };
 
 // "nvme0n1_2026-11-23T09-15-00.tape", "3disks_...": what a file of a rotating recording in `folder`
-// is called. A name that is taken gets "-2", "-3" ...
+// is called. A name that is taken gets "_2", "_3" ...
 std::string RotatedPath(const std::string& folder, const std::vector<std::string>& devices,
                         int64_t wall_ns);
 
-// `path` if neither it nor its .partial exists, else NAME-2.tape, NAME-3.tape ...
+// `path` if neither it nor its .partial exists, else NAME_2.tape, NAME_3.tape ...,
+// which are listed after it.
 std::string FreePath(const std::string& path);
 
 // Removes the oldest finished traces of rotating recordings in `folder` until those that stay,

@@ -203,7 +203,7 @@ TEST_F(RecordTest, AHangupBeginsANewFileAndLosesNothing) {
   recorder.Signal(SIGINT);
   EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
   const Result<LoadedTrace> first = LoadTrace(Path("a.tape"));
-  const Result<LoadedTrace> second = LoadTrace(Path("a-2.tape"));
+  const Result<LoadedTrace> second = LoadTrace(Path("a_2.tape"));
   ASSERT_TRUE(first.ok()) << first.status().message();
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_TRUE(first->summary);

@@ -86,7 +86,8 @@ TEST_F(TraceRotationTest, NamesHoldDiskAndLocalTimeAndNeverMeetAnother) {
   EXPECT_EQ(first, folder_ + "/nvme0n1_2026-10-25T00-30-00.tape");
   std::ofstream(first) << "x";
   EXPECT_EQ(RotatedPath(folder_, {"nvme0n1"}, kHalfPastMidnightNs),
-            folder_ + "/nvme0n1_2026-10-25T00-30-00-2.tape");
+            folder_ + "/nvme0n1_2026-10-25T00-30-00_2.tape");
+  EXPECT_GT(RotatedPath(folder_, {"nvme0n1"}, kHalfPastMidnightNs), first) << "as ls lists them";
   EXPECT_EQ(RotatedPath(folder_, {"sda", "sdb"}, kHalfPastMidnightNs),
             folder_ + "/2disks_2026-10-25T00-30-00.tape");
 }
