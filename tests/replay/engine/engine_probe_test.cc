@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <chrono>
+#include <thread>
+
 #include "base/file.h"
 #include "replay/engine_factory.h"
 #include "replay/nowait.h"
@@ -91,7 +94,13 @@ class ZramTest : public testing::Test {
   void TearDown() override {
     node_.reset();
     if (!ours_) return;
-    EXPECT_TRUE(WriteAttribute(std::string(kFolder) + "/reset", "1").ok());
+    // The kernel takes a ring apart after its process has closed it: until then the device is busy.
+    Status reset = WriteAttribute(std::string(kFolder) + "/reset", "1");
+    for (int tries = 0; !reset.ok() && tries < 500; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      reset = WriteAttribute(std::string(kFolder) + "/reset", "1");
+    }
+    EXPECT_TRUE(reset.ok()) << reset.message();
   }
   UniqueFd node_;
   bool ours_ = false;
