@@ -114,17 +114,17 @@ Result<std::unique_ptr<FileSource>> OpenFileSource(const std::vector<std::string
       if (candidate.looks_like(std::span(head).first(got))) found = &candidate;
     }
     if (found == nullptr) {
-      return Status(StatusCode::kInvalidArgument,
+      return Status(StatusCode::kFailedPrecondition,
                     name + ": not of a format that can be imported; known are:" + KnownFormats());
     }
     if (format != nullptr && format != found) {
-      return Status(StatusCode::kInvalidArgument,
+      return Status(StatusCode::kFailedPrecondition,
                     name + ": is " + found->name + ", but the files before it are " + format->name);
     }
     format = found;
   }
   if (format == nullptr) {
-    return Status(StatusCode::kInvalidArgument,
+    return Status(StatusCode::kFailedPrecondition,
                   (paths.empty() ? "no input" : paths.front()) + (": is empty; nothing to import"));
   }
   return format->make(std::move(inputs));

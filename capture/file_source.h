@@ -32,7 +32,7 @@ Result<std::vector<std::string>> ResolveInputs(const std::vector<std::string>& a
 
 // Opens `paths` together as one recording, of the format that their content shows; zstd and gzip
 // files are decompressed on the way. What cannot be read twice is kept in a temporary file in
-// `spool_folder` meanwhile. kInvalidArgument, with what is known, if the format is not.
+// `spool_folder` meanwhile. kFailedPrecondition, with what is known, if the format is not.
 Result<std::unique_ptr<FileSource>> OpenFileSource(const std::vector<std::string>& paths,
                                                    const std::string& spool_folder);
 

@@ -229,11 +229,7 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
 
 int Run(const ImportOptions& options) {
   const Result<Imported> result = Import(options);
-  if (!result.ok()) {
-    // A file that is no recording does not make the command line wrong.
-    (void)Fail(result.status());
-    return kExitFailed;
-  }
+  if (!result.ok()) return Fail(result.status());
   if (options.json) {
     PrintJson(options, *result);
   } else {

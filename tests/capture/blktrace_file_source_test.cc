@@ -241,7 +241,7 @@ TEST_F(FileSourceTest, StrayStampOfOneFileStallsNoOther) {
 TEST_F(FileSourceTest, WhatIsNoneOfTheKnownFormatsIsRefusedWithTheirNames) {
   const auto text = OpenFileSource({Write("x.txt", "fio version 2 iolog\n")}, folder_);
   ASSERT_FALSE(text.ok());
-  EXPECT_EQ(text.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(text.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(text.status().message(), HasSubstr("x.txt"));
   EXPECT_THAT(text.status().message(), HasSubstr("blktrace"));
   EXPECT_FALSE(OpenFileSource({Write("empty", "")}, folder_).ok());
