@@ -222,10 +222,10 @@ class Guard {
 
   // Everything above nodes_[index], however high.
   void AddStacked(size_t index) {
-    std::vector<size_t> todo = {index};
-    while (!todo.empty()) {
-      const Node node = nodes_[todo.back()];
-      todo.pop_back();
+    std::vector<size_t> unseen = {index};
+    while (!unseen.empty()) {
+      const Node node = nodes_[unseen.back()];
+      unseen.pop_back();
       std::vector<std::string> above = system_.List(kClassBlock + node.name + "/holders");
       for (const Loop& loop : loops_) {
         if (loop.backing.block && loop.backing.block == node.number) above.push_back(loop.name);
@@ -236,7 +236,7 @@ class Guard {
         Add({name, NumberOf(name), Title(name) + " on it", true});
         if (nodes_.size() == before) continue;
         AddPartitions(before, "partition of a device on it, ");
-        for (size_t i = before; i < nodes_.size(); ++i) todo.push_back(i);
+        for (size_t i = before; i < nodes_.size(); ++i) unseen.push_back(i);
       }
     }
   }

@@ -70,13 +70,13 @@ class RecordTest(unittest.TestCase):
 
     def test_mixed_work_is_whole_in_count_and_bytes(self):
         pid, rows = self.record("auto", "mixed", "7", "1500")
-        todo = direct_io.mixed(7, 1500)
+        requests = direct_io.mixed(7, 1500)
         for op in ("read", "write"):
-            want = [(str(offset // 512), str(size)) for kind, offset, size in todo if kind == op]
+            want = [(str(offset // 512), str(size)) for kind, offset, size in requests if kind == op]
             self.assertEqual([(row["lba"], row["bytes"]) for row in rows if row["op"] == op], want, op)
         # Flush requests are issued by a kernel worker or by the process itself, as the kernel likes.
         flushes = [row for row in blktape.dump(self.trace) if row["op"] == "flush"]
-        self.assertEqual(len(flushes), sum(kind == "flush" for kind, _, _ in todo))
+        self.assertEqual(len(flushes), sum(kind == "flush" for kind, _, _ in requests))
 
     def test_info_of_a_recording_names_device_host_and_wholeness(self):
         self.record("auto", "forty")
