@@ -14,6 +14,9 @@ namespace {
 constexpr int64_t kStopPollNs = 100 * kNanosPerMilli;
 // How long it waits for completions before it looks again whether another thread has come on.
 constexpr int64_t kFeedPollNs = 20 * kNanosPerMicro;
+// Out of a long sleep a thread wakes late: the processor has to come out of a deeper idle state, a
+// virtual one out of its host's queue. So the last part of it is a sleep of its own, this short.
+constexpr int64_t kShortSleepNs = 250 * kNanosPerMicro;
 constexpr int64_t kForever = INT64_MAX;
 // A thread that slept less than a twentieth of this long never sleeps.
 constexpr int64_t kSleepWindowNs = 100 * kNanosPerMilli;
@@ -289,7 +292,11 @@ Status Issuer::Wait(int64_t now_ns) {
   if (starving_ && !stopping_) until_ns = now_ns + kFeedPollNs;
   // No longer than spin_ns: the kernel completes I/Os by threads and soft interrupts of this CPU
   // too, which a real-time thread that polls keeps waiting.
-  if (next_due_ns_ && !stopping_) until_ns = std::min(until_ns, *next_due_ns_ - options_.spin_ns);
+  if (next_due_ns_ && !stopping_) {
+    int64_t wake_ns = *next_due_ns_ - options_.spin_ns;
+    if (wake_ns - now_ns > kShortSleepNs) wake_ns -= kShortSleepNs;
+    until_ns = std::min(until_ns, wake_ns);
+  }
   if (until_ns <= now_ns) return OkStatus();  // polls: the caller's loop comes round at once
   if (engine_->in_flight() > 0) {
     if (now_ns < poll_until_ns_) return OkStatus();

@@ -276,13 +276,18 @@ TEST_F(IssuerTest, AThousandIosInManyOrdersAllCompleteOnce) {
   }
 }
 
-// Moves on by 10 ns at every look.
+// Moves on by 10 ns at every look. Who sleeps on it wakes late by so many hundredths of the sleep.
 class TickingClock : public Clock {
  public:
+  explicit TickingClock(int64_t oversleep_percent = 0) : oversleep_percent_(oversleep_percent) {}
   int64_t NowNs() override { return now_ns_ += 10; }
-  void SleepUntilNs(int64_t deadline_ns) override { now_ns_ = std::max(now_ns_, deadline_ns); }
+  void SleepUntilNs(int64_t deadline_ns) override {
+    if (deadline_ns <= now_ns_) return;
+    now_ns_ = deadline_ns + (deadline_ns - now_ns_) * oversleep_percent_ / 100;
+  }
 
  private:
+  const int64_t oversleep_percent_;
   int64_t now_ns_ = 0;
 };
 
@@ -318,26 +323,36 @@ class OneRequestEngine : public Engine {
   bool out_ = false;
 };
 
+// Runs a read that is due so long after the start.
+IssuedIo RunOneRead(int64_t due_ns, const IssuerOptions& issuer_options, TickingClock* clock,
+                    OneRequestEngine* engine) {
+  PlanOptions options;
+  options.target_of_device = {0};
+  options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
+  options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
+  // What is left out keeps its time: the recording begins with it.
+  options.skip_writes = true;
+  FakeRecords stream({Io(Op::kWrite, 0, {}, 0, 4096), Read(due_ns, {}, 0)});
+  Plan plan(&stream, options);
+  InlineFeed feed(&plan);
+  struct : IssueSink {
+    void Done(const IssuedIo& io) override { done = io; }
+    IssuedIo done;
+  } sink;
+  IssueCounters counters;
+  const std::atomic<bool> stop = false;
+  Issuer issuer(engine, clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
+  EXPECT_TRUE(issuer.Run(kStartNs).ok());
+  EXPECT_EQ(counters.completed.load(), 1u);
+  return sink.done;
+}
+
 // When the issuer first sleeps for the completion of a request that is submitted at 1,000 and
 // something, if it does, polling for 5,000.
 std::optional<int64_t> FirstSleepNs(int64_t complete_ns) {
   TickingClock clock;
   OneRequestEngine engine(&clock, complete_ns);
-  PlanOptions options;
-  options.target_of_device = {0};
-  options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
-  options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
-  FakeRecords stream({Read(0, {}, 0)});
-  Plan plan(&stream, options);
-  InlineFeed feed(&plan);
-  struct : IssueSink {
-    void Done(const IssuedIo& /*io*/) override {}
-  } sink;
-  IssueCounters counters;
-  const std::atomic<bool> stop = false;
-  Issuer issuer(&engine, &clock, &feed, &sink, &counters, StopFlags{&stop}, {.poll_ns = 5'000});
-  EXPECT_TRUE(issuer.Run(kStartNs).ok());
-  EXPECT_EQ(counters.completed.load(), 1u);
+  RunOneRead(0, {.poll_ns = 5'000}, &clock, &engine);
   return engine.first_wait_ns;
 }
 
@@ -350,6 +365,17 @@ TEST(IssuerPollTest, AfterThePollingTimeTheThreadSleeps) {
   ASSERT_TRUE(first.has_value());
   EXPECT_GE(*first, kStartNs + 5'000);
   EXPECT_LT(*first, kStartNs + 6'000);
+}
+
+// One sleep until the spin begins, 1.95 ms long, would end 195 us late, 145 us after the I/O is
+// due.
+TEST(IssuerSleepTest, TheLastPartOfALongSleepIsAShortOne) {
+  constexpr int64_t kDueNs = 2'000'000;
+  TickingClock clock(/*oversleep_percent=*/10);
+  OneRequestEngine engine(&clock, kStartNs + kDueNs + 1'000);
+  const IssuedIo io = RunOneRead(kDueNs, {.spin_ns = 50'000}, &clock, &engine);
+  EXPECT_EQ(io.due_ns, kStartNs + kDueNs);
+  EXPECT_LT(io.issue_ns - io.due_ns, 100);
 }
 
 }  // namespace
