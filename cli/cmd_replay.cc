@@ -289,7 +289,8 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
                 "After an I/O failed (default stop)");
   flags->Duration("--spin", &options->replay.spin_ns,
                   "Poll for so long before each due time (default 50us)");
-  flags->Switch("--no-realtime", &options->no_realtime, "No SCHED_FIFO, locked memory, pinned CPU");
+  flags->Switch("--no-realtime", &options->no_realtime,
+                "No SCHED_FIFO, memory lock, pinned CPU, idle limit");
   flags->Size("--memory", &options->replay.buffer_bytes,
               "For I/Os in flight and prepared (default 32M)");
 }

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "replay/engine_factory.h"
-#include "replay/realtime.h"
 
 namespace blktape {
 
@@ -59,8 +58,9 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
     options.depth = lane->engine->depth();
     lane->done = std::async(
         std::launch::async,
-        [=, this, feed = run.feed->lane(number), punctual = run.punctual]() mutable -> Status {
-          RealtimeScope realtime({.punctual = punctual, .lane = number});
+        [=, this, feed = run.feed->lane(number), wish = run.wish]() mutable -> Status {
+          wish.lane = number;
+          RealtimeScope realtime(wish);
           lane->granted = realtime.granted();
           options.on_saturation = [&realtime](bool never) { realtime.NeverSleeps(never); };
           lane->issuer = std::make_unique<Issuer>(lane->engine.get(), clock, feed, lane->sink.get(),

@@ -19,6 +19,7 @@
 #include "replay/issuer.h"
 #include "replay/lane_progress.h"
 #include "replay/lane_router.h"
+#include "replay/realtime.h"
 #include "replay/result_recorder.h"
 
 namespace blktape {
@@ -37,10 +38,10 @@ class IssueLanes {
   LaneRouter* RouteBy(bool keep_order);
 
   struct Run {
-    IssuerOptions issuer;   // the depth and the lanes are filled in
-    bool punctual = false;  // as RealtimeScope's wish
-    int64_t lead_ns = 0;    // from now to the start
-    StopFlags stop;         // by_lane is filled in
+    IssuerOptions issuer;      // the depth and the lanes are filled in
+    RealtimeScope::Wish wish;  // the lane is filled in
+    int64_t lead_ns = 0;       // from now to the start
+    StopFlags stop;            // by_lane is filled in
     ThreadedFeed* feed = nullptr;
     bool returns_buffers = true;  // when an I/O is complete; else the recorder's `done` does it
     RecorderThread* recorder = nullptr;

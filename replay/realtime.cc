@@ -1,5 +1,6 @@
 #include "replay/realtime.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,12 +17,18 @@
 #include <iterator>
 #include <mutex>
 #include <sstream>
+#include <utility>
+
+#include "base/file.h"
 
 namespace blktape {
 namespace {
 
 constexpr int kFifoPriority = 10;
 constexpr int kHighNice = -15;
+// Less than the time that is spun before an I/O is due; more than the shallow states of any CPU
+// take (a few us), less than the deep ones (100 us to 1 ms).
+constexpr int32_t kIdleExitUs = 20;
 
 // <linux/ioprio.h>, whose Linux 6.1 form is no C++.
 constexpr int kIoPrioWhoProcess = 1;
@@ -81,6 +88,7 @@ std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<i
 RealtimeScope::RealtimeScope(const Wish& wish) {
   // The kernel may be late by the slack to save wakeups; the default is 50 us.
   if (prctl(PR_SET_TIMERSLACK, 1) == 0) granted_.emplace_back("timer slack 1 ns");
+  if (wish.limit_idle_states) LimitIdleStates();
   if (!wish.punctual) return;
   KeepIoPriority();
   Schedule();
@@ -96,6 +104,17 @@ RealtimeScope::~RealtimeScope() {
   if (!locked_) return;
   const std::scoped_lock lock(lock_mutex);
   if (--locked_scopes == 0) munlockall();
+}
+
+// Documentation/power/pm_qos_interface.rst: the limit holds until the file is closed, so also if
+// this process is killed.
+void RealtimeScope::LimitIdleStates() {
+  UniqueFd file(open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC));
+  const bool limited = file && write(file.get(), &kIdleExitUs, sizeof(kIdleExitUs)) ==
+                                   static_cast<ssize_t>(sizeof(kIdleExitUs));
+  const std::string what = "idle states of at most " + std::to_string(kIdleExitUs) + " us";
+  granted_.push_back(limited ? what : Refused(what));
+  if (limited) idle_states_ = std::move(file);
 }
 
 // Otherwise the kernel gives the I/O of a SCHED_FIFO thread the real-time class, which schedulers

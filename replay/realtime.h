@@ -6,14 +6,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
+
 namespace blktape {
 
 // The CPUs that `allowed` names, those first that served the fewest interrupts of devices (the
 // numbered rows of /proc/interrupts), of equals the last. Those not in the table are left out.
 std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
-// Makes the calling thread punctual for as long as the object lives, as far as the machine allows.
-// What is refused is no error: granted() says what was.
+// Makes the calling thread punctual for as long as the object lives, as far as the machine allows,
+// and keeps the machine's CPUs from idle states that take long to leave: a thread that slept would
+// wake late by that, and a completion would seem slower by it. What is refused is no error:
+// granted() says what was.
 class RealtimeScope {
  public:
   struct Wish {
@@ -21,6 +25,7 @@ class RealtimeScope {
     // thread that only works through a queue at full speed would take the CPU from the threads that
     // feed it, and gains nothing.
     bool punctual = true;
+    bool limit_idle_states = true;
     uint32_t lane = 0;  // of several such threads; each gets a CPU of its own, if there are so many
   };
   explicit RealtimeScope(const Wish& wish);
@@ -28,8 +33,8 @@ class RealtimeScope {
   RealtimeScope(const RealtimeScope&) = delete;
   RealtimeScope& operator=(const RealtimeScope&) = delete;
 
-  // "timer slack 1 ns", "SCHED_FIFO 10", "memory locked", "pinned to CPU 1"; for each refused wish
-  // "no SCHED_FIFO (Operation not permitted)".
+  // "timer slack 1 ns", "idle states of at most 20 us", "SCHED_FIFO 10", "memory locked", "pinned
+  // to CPU 1"; for each refused wish "no SCHED_FIFO (Operation not permitted)".
   const std::vector<std::string>& granted() const { return granted_; }
 
   // The kernel stops a SCHED_FIFO thread that never sleeps for 50 ms of each second. While the
@@ -38,12 +43,14 @@ class RealtimeScope {
   void NeverSleeps(bool never);
 
  private:
+  void LimitIdleStates();
   void Lock();
   void Schedule();
   void KeepIoPriority();
   void Pin(uint32_t lane);
 
   std::vector<std::string> granted_;
+  UniqueFd idle_states_;  // the kernel keeps to the limit while it is open
   bool fifo_ = false;
   bool fifo_suspended_ = false;
   bool locked_ = false;

@@ -295,7 +295,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const SectorWatch watch(setup->targets);
   const int64_t cpu_before_ns = CpuNs();
   lanes->Start(clock, {.issuer = IssuerOptionsOf(options, lanes->engine().depth()),
-                       .punctual = options.realtime && timed,
+                       .wish = {.punctual = options.realtime && timed,
+                                .limit_idle_states = options.realtime},
                        .lead_ns = kLeadNs,
                        .stop = {.by_user = &stop, .by_failure = &halt},
                        .feed = &feed,

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -57,6 +59,37 @@ TEST(RealtimeScopeTest, IoKeepsTheClassOfAnOrdinaryThread) {
     EXPECT_EQ(IoPriorityClass(), 2);
   }
   EXPECT_EQ(IoPriorityClass(), 0);
+}
+
+// The smallest latency that anybody asked for, in us: what the kernel answers to a read of the
+// file.
+std::optional<int32_t> IdleExitLimitUs() {
+  std::ifstream file("/dev/cpu_dma_latency", std::ios::binary);
+  int32_t limit_us = 0;
+  if (!file.read(reinterpret_cast<char*>(&limit_us), sizeof(limit_us))) return std::nullopt;
+  return limit_us;
+}
+
+// A limit lasts as long as the file is open.
+int LimitsHeld() {
+  int held = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    held += std::filesystem::read_symlink(entry.path(), gone) == "/dev/cpu_dma_latency" ? 1 : 0;
+  }
+  return held;
+}
+
+TEST(RealtimeScopeTest, DeepIdleStatesAreKeptAwayWhileItLives) {
+  if (!IdleExitLimitUs()) GTEST_SKIP() << "SKIPPED: /dev/cpu_dma_latency needs rights";
+  for (const bool punctual : {false, true}) {
+    const RealtimeScope scope({.punctual = punctual});
+    EXPECT_LE(IdleExitLimitUs(), 20);
+    EXPECT_EQ(LimitsHeld(), 1);
+  }
+  EXPECT_EQ(LimitsHeld(), 0);
+  const RealtimeScope without({.limit_idle_states = false});
+  EXPECT_EQ(LimitsHeld(), 0);
 }
 
 uint64_t LockedKiB() {
