@@ -39,15 +39,17 @@ uint64_t WholePages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageByt
 
 }  // namespace
 
-Result<BufferArena> BufferArena::Create(uint64_t capacity_bytes) {
+Result<BufferArena> BufferArena::Create(uint64_t capacity_bytes, uint64_t extra_bytes) {
+  BLKTAPE_CHECK(extra_bytes % kPageBytes == 0);
   const uint64_t capacity = std::bit_ceil(std::max(capacity_bytes, kPageBytes));
-  void* base = capacity < kHugePageBytes ? MapPages(capacity) : MapHugePages(capacity);
+  const uint64_t all = capacity + extra_bytes;
+  void* base = all < kHugePageBytes ? MapPages(all) : MapHugePages(all);
   if (base == MAP_FAILED) return ErrnoStatus(errno, "reserving memory for requests in flight");
-  return BufferArena(static_cast<std::byte*>(base), capacity);
+  return BufferArena(static_cast<std::byte*>(base), capacity, extra_bytes);
 }
 
-BufferArena::BufferArena(std::byte* base, uint64_t capacity_bytes)
-    : base_(base), capacity_bytes_(capacity_bytes) {
+BufferArena::BufferArena(std::byte* base, uint64_t capacity_bytes, uint64_t extra_bytes)
+    : base_(base), capacity_bytes_(capacity_bytes), extra_bytes_(extra_bytes) {
   const uint64_t pages = capacity_bytes / kPageBytes;
   levels_.resize(std::bit_width(pages));
   for (size_t level = 0; level < levels_.size(); ++level) {
@@ -59,12 +61,13 @@ BufferArena::BufferArena(std::byte* base, uint64_t capacity_bytes)
 BufferArena::BufferArena(BufferArena&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       capacity_bytes_(other.capacity_bytes_),
+      extra_bytes_(other.extra_bytes_),
       touched_bytes_(other.touched_bytes_),
       out_bytes_(other.out_bytes_),
       levels_(std::move(other.levels_)) {}
 
 BufferArena::~BufferArena() {
-  if (base_ != nullptr) munmap(base_, capacity_bytes_);
+  if (base_ != nullptr) munmap(base_, capacity_bytes_ + extra_bytes_);
 }
 
 int BufferArena::LevelOf(uint64_t bytes) const {

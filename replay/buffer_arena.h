@@ -16,8 +16,9 @@ namespace blktape {
 class BufferArena {
  public:
   // `capacity_bytes`: rounded up to a power of two, at least 4096. Memory is reserved at once and
-  // touched as it is first handed out.
-  static Result<BufferArena> Create(uint64_t capacity_bytes);
+  // touched as it is first handed out. `extra_bytes`, whole pages, lie behind it and are never
+  // handed out: the caller's to use.
+  static Result<BufferArena> Create(uint64_t capacity_bytes, uint64_t extra_bytes = 0);
   BufferArena(BufferArena&& other) noexcept;
   BufferArena& operator=(BufferArena&&) = delete;
   ~BufferArena();
@@ -33,11 +34,12 @@ class BufferArena {
 
   uint64_t out_bytes() const { return out_bytes_; }
   uint64_t capacity_bytes() const { return capacity_bytes_; }
-  // All of it, for registration with an engine.
-  std::span<std::byte> memory() const { return {base_, capacity_bytes_}; }
+  std::byte* extra() const { return base_ + capacity_bytes_; }
+  // All of it and the extra, for registration with an engine.
+  std::span<std::byte> memory() const { return {base_, capacity_bytes_ + extra_bytes_}; }
 
  private:
-  BufferArena(std::byte* base, uint64_t capacity_bytes);
+  BufferArena(std::byte* base, uint64_t capacity_bytes, uint64_t extra_bytes);
 
   int LevelOf(uint64_t bytes) const;  // 0: 4096 bytes, 1: 8192 ...
   uint64_t BlockBytes(int level) const { return uint64_t{4096} << level; }
@@ -57,6 +59,7 @@ class BufferArena {
 
   std::byte* base_;
   uint64_t capacity_bytes_;
+  uint64_t extra_bytes_;
   uint64_t touched_bytes_ = 0;  // everything below was handed out before
   uint64_t out_bytes_ = 0;
   std::vector<Level> levels_;

@@ -66,15 +66,12 @@ class ThreadedFeed::Lane : public PlanFeed {
   std::atomic<uint64_t> popped_bytes_ = 0;
 };
 
-ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint64_t ahead_bytes,
-                           uint32_t lanes, LaneRouter* router)
-    : plan_(plan),
-      arena_(arena),
-      fill_(std::move(fill)),
-      ahead_bytes_(ahead_bytes),
-      router_(router) {
-  BLKTAPE_CHECK(lanes == 1 || router != nullptr);
-  for (uint32_t lane = 0; lane < lanes; ++lane) lanes_.push_back(std::make_unique<Lane>(this));
+ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, const Options& options)
+    : plan_(plan), arena_(arena), fill_(std::move(fill)), options_(options) {
+  BLKTAPE_CHECK(options.lanes == 1 || options.router != nullptr);
+  for (uint32_t lane = 0; lane < options.lanes; ++lane) {
+    lanes_.push_back(std::make_unique<Lane>(this));
+  }
 }
 
 ThreadedFeed::~ThreadedFeed() { Stop(); }
@@ -121,12 +118,17 @@ bool ThreadedFeed::WaitForRoom() {
     for (const std::unique_ptr<Lane>& lane : lanes_) bytes -= lane->popped_bytes();
     return bytes;
   };
-  if (ahead() < ahead_bytes_) return true;
+  if (ahead() < options_.ahead_bytes) return true;
   int64_t pause_ns = kShortestPauseNs;
-  while (ahead() > ahead_bytes_ / 2) {
+  while (ahead() > options_.ahead_bytes / 2) {
     if (!Pause(&pause_ns)) return false;
   }
   return true;
+}
+
+bool ThreadedFeed::NeedsBuffer(const PlannedIo& io) const {
+  if (io.kind != PlannedIo::Kind::kIo) return false;
+  return io.op == Op::kWrite || (io.op == Op::kRead && io.bytes > options_.unbuffered_read_bytes);
 }
 
 bool ThreadedFeed::TakeBuffer(PlannedIo* io) {
@@ -164,9 +166,9 @@ uint32_t ThreadedFeed::Roomiest() const {
 }
 
 bool ThreadedFeed::PushToLane(const PlannedIo& io) {
-  if (router_ == nullptr) return Push(io, lanes_[0].get());
+  if (options_.router == nullptr) return Push(io, lanes_[0].get());
   BLKTAPE_CHECK(io.kind == PlannedIo::Kind::kIo);
-  const LaneRouter::Route route = router_->Place(io, Roomiest());
+  const LaneRouter::Route route = options_.router->Place(io, Roomiest());
   Lane* const lane = lanes_[route.lane].get();
   for (uint32_t other = 0; other < lanes_.size(); ++other) {
     if (route.after[other] == 0) continue;
@@ -183,10 +185,8 @@ void ThreadedFeed::Work() {
     const Result<bool> more = plan_->Next(&io);
     if (!more.ok()) status_ = more.status();
     if (!more.ok() || !*more) break;
-    if (io.kind == PlannedIo::Kind::kIo && (io.op == Op::kRead || io.op == Op::kWrite)) {
-      if (!TakeBuffer(&io)) break;
-      if (io.op == Op::kWrite) fill_(io);
-    }
+    if (NeedsBuffer(io) && !TakeBuffer(&io)) break;
+    if (io.kind == PlannedIo::Kind::kIo && io.op == Op::kWrite) fill_(io);
     if (!PushToLane(io)) break;
   }
   ended_.store(true, std::memory_order_release);

@@ -44,11 +44,17 @@ class InlineFeed : public PlanFeed {
 // as the rings and the arena allow. Each issuing thread takes from a lane of its own.
 class ThreadedFeed {
  public:
-  // `ahead_bytes`: at most so much of the arena is held by steps not issued yet, but for one step.
+  struct Options {
+    // At most so much of the arena is held by steps not issued yet, but for one step.
+    uint64_t ahead_bytes = 0;
+    // Reads of at most so many bytes get no buffer: the issuers have some for them.
+    uint64_t unbuffered_read_bytes = 0;
+    uint32_t lanes = 1;
+    LaneRouter* router = nullptr;  // null where there is one lane
+  };
   // Pointers must outlive the feed; between Start() and the end of Stop() the plan, the arena and
-  // the router are the thread's. `router`: null where there is one lane.
-  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, uint64_t ahead_bytes,
-               uint32_t lanes, LaneRouter* router);
+  // the router are the thread's.
+  ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, const Options& options);
   ~ThreadedFeed();
 
   void Start();
@@ -69,6 +75,7 @@ class ThreadedFeed {
 
   void Work();
   bool TakeBuffer(PlannedIo* io);
+  bool NeedsBuffer(const PlannedIo& io) const;
   bool WaitForRoom();
   bool PushToLane(const PlannedIo& io);
   bool Push(const PlannedIo& io, Lane* lane);
@@ -79,8 +86,7 @@ class ThreadedFeed {
   Plan* const plan_;
   BufferArena* const arena_;
   const PayloadFill fill_;
-  const uint64_t ahead_bytes_;
-  LaneRouter* const router_;
+  const Options options_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   uint64_t pushed_bytes_ = 0;  // of the steps' buffers
   std::atomic<bool> ended_ = false;

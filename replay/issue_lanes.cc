@@ -69,6 +69,7 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
           if (!status.ok()) lane_stopped_.store(true, std::memory_order_relaxed);
           return status;
         });
+    options.read_buffers += options.read_buffer_bytes * options.depth;
   }
 }
 

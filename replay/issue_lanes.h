@@ -38,7 +38,8 @@ class IssueLanes {
   LaneRouter* RouteBy(bool keep_order);
 
   struct Run {
-    IssuerOptions issuer;      // the depth and the lanes are filled in
+    // The depth and the lanes are filled in; the buffers for reads are those of all lanes.
+    IssuerOptions issuer;
     RealtimeScope::Wish wish;  // the lane is filled in
     int64_t lead_ns = 0;       // from now to the start
     StopFlags stop;            // by_lane is filled in

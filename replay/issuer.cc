@@ -141,6 +141,13 @@ bool Issuer::LaneHasCome(const PlannedIo& await) const {
   return lane.complete_through.load(std::memory_order_acquire) >= await.sequence;
 }
 
+std::byte* Issuer::BufferOf(uint32_t slot) const {
+  const PlannedIo& io = slots_[slot].io.io;
+  const bool own =
+      io.buffer == nullptr && io.op == Op::kRead && io.bytes <= options_.read_buffer_bytes;
+  return own ? options_.read_buffers + options_.read_buffer_bytes * slot : io.buffer;
+}
+
 void Issuer::Enqueue(uint32_t slot) {
   const PlannedIo& io = slots_[slot].io.io;
   batch_.push_back({.tag = slot,
@@ -149,7 +156,7 @@ void Issuer::Enqueue(uint32_t slot) {
                     .flags = io.flags,
                     .offset_bytes = io.offset_bytes,
                     .bytes = io.bytes,
-                    .buffer = io.buffer});
+                    .buffer = BufferOf(slot)});
   batch_slots_.push_back(slot);
 }
 

@@ -86,6 +86,11 @@ struct IssuerOptions {
   // that moves only when slept on.
   int64_t poll_ns = 0;
   uint32_t batch = 1;  // at most so many a submission
+  // A buffer of so many bytes for each slot of the depth, for reads that come without one and fit.
+  // The slot that became free last is taken first: a few buffers stay in the processor's cache,
+  // through which those that are handed out ahead only pass.
+  std::byte* read_buffers = nullptr;
+  uint64_t read_buffer_bytes = 0;
   // A request that conflicts with an earlier one that is out waits for it, whatever the rule.
   bool order_overlaps = true;
   bool stop_on_error = true;
@@ -144,6 +149,7 @@ class Issuer {
   void Complete(const EngineCompletion& completion);
   void Require(const PlannedIo& io);
   Gated GateOf(const PlannedIo& io) const;
+  std::byte* BufferOf(uint32_t slot) const;
   bool LaneHasCome(const PlannedIo& await) const;
   void Take(const PlannedIo& io, int64_t due_ns);
   void TakeParked();

@@ -242,10 +242,13 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   Clock* clock = Clock::Monotonic();
   // Before the engine, so that it is drained before the settings go back, however this ends.
   ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queues, SetQueues(options, setup));
-  ASSIGN_OR_RETURN(BufferArena arena,
-                   BufferArena::Create(ChooseBufferBytes(options, *setup->stream)));
   EngineOptions engine_options;
   engine_options.depth = ChooseDepth(options, *setup);
+  const uint64_t buffer_bytes = ChooseBufferBytes(options, *setup->stream);
+  const uint64_t read_buffer_bytes =
+      ChooseReadBufferBytes(options, engine_options.depth, buffer_bytes);
+  ASSIGN_OR_RETURN(BufferArena arena,
+                   BufferArena::Create(buffer_bytes, engine_options.depth * read_buffer_bytes));
   engine_options.arena = arena.memory();
   engine_options.submission_thread = options.submission_thread;
   engine_options.polled_completion = options.polled_completion;
@@ -268,8 +271,14 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const bool timed = options.rule == TimingRule::kTimed;
   if (timed) arena.TouchAll();
   const uint64_t ahead_bytes = timed ? arena.capacity_bytes() / 4 * 3 : arena.capacity_bytes() / 4;
-  ThreadedFeed feed(&plan, &arena, MakePayloadFill(options), ahead_bytes, lanes->count(),
-                    lanes->RouteBy(options.order_overlaps));
+  IssuerOptions issuer_options = IssuerOptionsOf(options, lanes->engine().depth());
+  issuer_options.read_buffers = arena.extra();
+  issuer_options.read_buffer_bytes = read_buffer_bytes;
+  ThreadedFeed feed(&plan, &arena, MakePayloadFill(options),
+                    {.ahead_bytes = ahead_bytes,
+                     .unbuffered_read_bytes = read_buffer_bytes,
+                     .lanes = lanes->count(),
+                     .router = lanes->RouteBy(options.order_overlaps)});
   ResultRecorder recorder(writer.get());
   std::optional<Verifier> verifier;
   if (options.verify) {
@@ -294,7 +303,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);
   const SectorWatch watch(setup->targets);
   const int64_t cpu_before_ns = CpuNs();
-  lanes->Start(clock, {.issuer = IssuerOptionsOf(options, lanes->engine().depth()),
+  lanes->Start(clock, {.issuer = issuer_options,
                        .wish = {.punctual = options.realtime && timed,
                                 .limit_idle_states = options.realtime},
                        .lead_ns = kLeadNs,

@@ -1,6 +1,8 @@
 #include "replay/run.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <thread>
 
 #include "base/clock.h"
@@ -14,6 +16,9 @@ constexpr uint32_t kFileDepth = 256;
 constexpr uint32_t kSmallestDepth = 32;
 constexpr uint32_t kLargestDepth = 1024;
 constexpr uint32_t kBatchAtFullSpeed = 16;
+// Larger reads gain nothing from a cache; buffers are aligned to the smallest.
+constexpr uint64_t kLargestReadBuffer = 16384;
+constexpr uint64_t kSmallestReadBuffer = 4096;
 
 // The same step again and again.
 class CannedFeed : public PlanFeed {
@@ -76,6 +81,13 @@ uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& str
   // ahead.
   const uint64_t all_bytes = 2 * *data_bytes + 4096 * *stream.records();
   return std::min(options.buffer_bytes, std::max(kDefaultBufferBytes, 2 * all_bytes));
+}
+
+uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth,
+                               uint64_t memory_bytes) {
+  if (options.rule == TimingRule::kTimed || options.verify) return 0;
+  const uint64_t bytes = std::bit_floor(std::min(kLargestReadBuffer, memory_bytes / 4 / depth));
+  return bytes >= kSmallestReadBuffer ? bytes : 0;
 }
 
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {

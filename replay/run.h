@@ -25,6 +25,11 @@ uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup);
 // that is known, and more than the default), since all of it is touched and pinned.
 uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream);
 
+// How large a read may be for which an issuing thread has a buffer for each slot of `depth`; 0:
+// none. At full speed, unless what was read is still looked at later. Together they are at most a
+// quarter of the other memory.
+uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth, uint64_t memory_bytes);
+
 // How an issuer is to run under these options.
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);
 

@@ -41,6 +41,21 @@ TEST(BufferArenaTest, ARequestLargerThanAllOfItWaitsUntilEverythingIsBack) {
   EXPECT_EQ(arena->out_bytes(), 0u);
 }
 
+TEST(BufferArenaTest, TheExtraLiesBehindWhatIsHandedOutAndKeepsNobodyWaiting) {
+  constexpr uint64_t kCapacity = 64 * 1024;
+  auto arena = BufferArena::Create(kCapacity, 3 * 4096);
+  ASSERT_TRUE(arena.ok());
+  EXPECT_EQ(arena->memory().size(), kCapacity + 3 * 4096);
+  EXPECT_EQ(arena->extra(), arena->memory().data() + kCapacity);
+  arena->extra()[3 * 4096 - 1] = std::byte{1};
+  std::byte* const whole = arena->Acquire(kCapacity);
+  EXPECT_EQ(whole, arena->memory().data());
+  arena->Release(whole, kCapacity);
+  std::byte* const larger = arena->Acquire(2 * kCapacity);
+  EXPECT_NE(larger, nullptr);
+  arena->Release(larger, 2 * kCapacity);
+}
+
 TEST(BufferArenaTest, RandomBuffersAreAlignedInsideAndNeverOverlap) {
   constexpr uint64_t kCapacity = 1 << 20;
   Result<BufferArena> arena = BufferArena::Create(kCapacity);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,6 +52,8 @@ class IssuerTest : public testing::Test {
   bool stop_on_error_ = true;
   bool order_overlaps_ = true;
   std::optional<int64_t> duration_ns_;
+  std::byte* read_buffers_ = nullptr;
+  uint64_t read_buffer_bytes_ = 0;
   std::atomic<bool> stop_ = false;
 
   std::vector<Times> Run(std::vector<IoRecord> records) {
@@ -59,6 +63,7 @@ class IssuerTest : public testing::Test {
     engine_options.clock = &clock;
     engine_options.script = [this](const EngineRequest& request) {
       issued_bytes_.push_back(request.offset_bytes);
+      buffers_.push_back(request.buffer);
       const auto found = service_ns_.find(request.offset_bytes);
       return EngineOptions::ScriptedService{
           .service_ns = found == service_ns_.end() ? 10 : found->second,
@@ -81,6 +86,8 @@ class IssuerTest : public testing::Test {
                    .depth = depth_,
                    .spin_ns = 0,
                    .batch = batch_,
+                   .read_buffers = read_buffers_,
+                   .read_buffer_bytes = read_buffer_bytes_,
                    .order_overlaps = order_overlaps_,
                    .stop_on_error = stop_on_error_,
                    .duration_ns = duration_ns_});
@@ -107,6 +114,7 @@ class IssuerTest : public testing::Test {
   std::vector<bool> free_slot_;
   std::vector<IssuedIo> results_;
   std::vector<uint64_t> issued_bytes_;  // in the order the engine got them
+  std::vector<std::byte*> buffers_;     // likewise
 };
 
 TEST_F(IssuerTest, TimedIosAreIssuedWhenDueWhateverIsInFlight) {
@@ -195,6 +203,20 @@ TEST_F(IssuerTest, BatchesAreOneSubmissionAndOneStamp) {
   batch_ = 4;
   EXPECT_THAT(Run({Read(0, {}, 0), Read(0, {}, 4096), Read(0, {}, 8192)}),
               ElementsAre(Times{0, 0, 10}, Times{0, 0, 10}, Times{0, 0, 10}));
+}
+
+TEST_F(IssuerTest, SmallReadsWithoutABufferHaveThatOfTheirSlot) {
+  rule_ = TimingRule::kQueueDepth;
+  depth_ = 2;
+  std::array<std::byte, 2 * 4096> memory{};
+  read_buffers_ = memory.data();
+  read_buffer_bytes_ = 4096;
+  service_ns_[0] = 1'000;
+  // The first stays; the others go through the second slot, one after the other.
+  Run({Read(0, {}, 0), Read(0, {}, 8192, 512), Read(0, {}, 16384), Read(0, {}, 32768, 8192),
+       Write(0, {}, 65536)});
+  EXPECT_THAT(buffers_, ElementsAre(memory.data(), memory.data() + 4096, memory.data() + 4096,
+                                    nullptr, nullptr));
 }
 
 TEST_F(IssuerTest, AConflictingIoWaitsForTheEarlierOneAndOthersPassIt) {

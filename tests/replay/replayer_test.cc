@@ -108,6 +108,35 @@ TEST(ReplayerTest, NoMoreMemoryIsTakenThanTheTraceCouldFill) {
   EXPECT_EQ(ChooseBufferBytes(options, **without_end), 40 * kMiB);
 }
 
+TEST(ReplayerTest, BuffersForReadsOfAllSlotsFillAQuarterOfTheMemoryAtMost) {
+  constexpr uint64_t kMemory = 32u << 20;
+  ReplayOptions options;
+  options.rule = TimingRule::kQueueDepth;
+  EXPECT_EQ(ChooseReadBufferBytes(options, 32, kMemory), 16384u);
+  EXPECT_EQ(ChooseReadBufferBytes(options, 1000, kMemory), 8192u);  // 8 MiB / 1000 = 8388
+  EXPECT_EQ(ChooseReadBufferBytes(options, 4096, kMemory), 0u);     // 2048: no whole page
+  options.verify = true;
+  EXPECT_EQ(ChooseReadBufferBytes(options, 32, kMemory), 0u);
+  options = {};
+  options.rule = TimingRule::kTimed;
+  EXPECT_EQ(ChooseReadBufferBytes(options, 32, kMemory), 0u);
+}
+
+TEST(ReplayerTest, AtFullSpeedARequestThatNeedsAllTheMemoryAndOneBeyondItAreIssuedAmongSmallReads) {
+  constexpr uint64_t kMiB = 1 << 20;
+  ReplayOptions options;
+  options.trace_path =
+      TempTrace("wide.tape", {Read(10, 20), Write(30, 40, kMiB, kMiB), Read(50, 60),
+                              Write(70, 80, 4 * kMiB, 2 * kMiB), Read(90, 100)});
+  options.engine = "null";
+  options.rule = TimingRule::kQueueDepth;
+  options.queue_depth = 2;
+  options.buffer_bytes = kMiB;
+  const auto outcome = Replay(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->completed(), 5);
+}
+
 TEST(ReplayerTest, SimulatedReplaysAreEqualToTheNanosecond) {
   std::vector<IoRecord> records;
   for (int i = 0; i < 5'000; ++i) {
