@@ -10,6 +10,7 @@
 #include "analysis/interval_union.h"
 #include "analysis/reorder_buffer.h"
 #include "base/check.h"
+#include "format/trace_piece.h"
 
 namespace blktape {
 namespace {
@@ -385,10 +386,15 @@ Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& opti
   ProfileBuilder builder(options);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
   IoRecord record;
+  ArrivalSpan met;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
     if (!more) break;
+    met.Add(record.arrival_ns());
     builder.Add(record);
+  }
+  if (options.from_ns) {
+    RETURN_IF_ERROR(CheckPieceBegins(*options.from_ns, reader->summary(), met));
   }
   return builder.Finish(reader->header(), reader->summary(),
                         [&reader](uint32_t id) { return std::string(reader->ProcessName(id)); });

@@ -158,7 +158,7 @@ class ProfileBuilder : public TraceObserver {
   std::unique_ptr<Impl> impl_;
 };
 
-// The profile of the trace at `path`.
+// The profile of the trace at `path`. kInvalidArgument: `from_ns` is beyond its end.
 Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options = {});
 
 // "nvme0n1" to its index in the header. kNotFound names the devices there are.

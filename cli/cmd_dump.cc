@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/loss_text.h"
 #include "format/io_record.h"
+#include "format/trace_piece.h"
 #include "format/trace_reader.h"
 
 namespace blktape {
@@ -150,6 +151,11 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
   TraceReader& reader = **opened;
   std::optional<int64_t> first_ns;
   if (reader.summary() && reader.summary()->has_first_ns()) first_ns = reader.summary()->first_ns();
+  ArrivalSpan met;
+  if (from && reader.summary()) {
+    const Status begins = CheckPieceBegins(options.from_ns, reader.summary(), met);
+    if (!begins.ok()) return Fail(begins);
+  }
   // Without an index it is read from the start, to the same end.
   int64_t begin_ns = 0;
   if (from && first_ns && !__builtin_add_overflow(*first_ns, options.from_ns, &begin_ns)) {
@@ -168,6 +174,7 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
     }
     if (!*more) break;
     const std::optional<int64_t> arrival_ns = io.arrival_ns();
+    met.Add(arrival_ns);
     if (!first_ns) first_ns = arrival_ns;
     std::optional<int64_t> since_first_ns;
     if (arrival_ns) since_first_ns = Difference(*arrival_ns, *first_ns);
@@ -178,6 +185,10 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
   }
   if (!written || !rows.Flush()) return Fail(ErrnoStatus(errno, "standard output"));
   losses.Warn(std::string(reader.name()));
+  if (from) {
+    const Status begins = CheckPieceBegins(options.from_ns, reader.summary(), met);
+    if (!begins.ok()) return Fail(begins);
+  }
   return reader.lost_events() > 0 ? kExitDegraded : kExitOk;
 }
 

@@ -434,7 +434,7 @@ Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<
   if (options.workload) return FootprintOfWorkload(*options.workload);
   if (options.records) return PassOver(options, {}, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceStream> stream,
-                   TraceStream::Open(options.trace_path, {}));
+                   TraceStream::Open(options.trace_path, PieceOf(options)));
   if (const std::optional<proto::Summary>& summary = stream->summary()) {
     std::optional<Footprint> whole =
         FootprintFromSummary(*summary, stream->header().devices_size());

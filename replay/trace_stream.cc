@@ -25,7 +25,13 @@ Result<std::unique_ptr<TraceStream>> TraceStream::Open(const std::string& path,
   }
   std::unique_ptr<TraceStream> stream(new TraceStream(path, options));
   RETURN_IF_ERROR(stream->Rewind());
+  if (stream->summary()) RETURN_IF_ERROR(stream->CheckBegin());
   return stream;
+}
+
+Status TraceStream::CheckBegin() const {
+  if (!options_.from_ns) return OkStatus();
+  return CheckPieceBegins(*options_.from_ns, summary(), met_);
 }
 
 Status TraceStream::Rewind() {
@@ -51,6 +57,7 @@ Result<bool> TraceStream::NextOfPass(IoRecord* record, uint64_t* ordinal) {
     if (!more) return false;
     *ordinal = next_ordinal_++;
     const std::optional<int64_t> arrival_ns = record->arrival_ns();
+    met_.Add(arrival_ns);
     if (!trace_first_ns_ && arrival_ns) trace_first_ns_ = arrival_ns;
     if (!arrival_ns || !trace_first_ns_) return true;
     const int64_t at_ns = *arrival_ns - *trace_first_ns_;
@@ -65,6 +72,7 @@ Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
     ASSIGN_OR_RETURN(const bool more, NextOfPass(record, ordinal));
     if (more) break;
     const bool empty_pass = delivered_in_pass_ == 0;
+    if (empty_pass) RETURN_IF_ERROR(CheckBegin());
     ++passes_done_;
     if (empty_pass || (options_.loops != 0 && passes_done_ >= options_.loops)) return false;
     lost_before_ = lost_events();

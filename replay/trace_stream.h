@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
+#include "format/trace_piece.h"
 #include "format/trace_reader.h"
 #include "replay/record_stream.h"
 
@@ -26,7 +27,8 @@ struct TraceStreamOptions {
 // The records of a trace file. Holds one frame of it.
 class TraceStream : public RecordStream {
  public:
-  // kInvalidArgument: a pipe, or "-".
+  // kInvalidArgument: a pipe, or "-"; or the piece begins beyond the end of the trace, which Next()
+  // says of a trace without a summary.
   static Result<std::unique_ptr<TraceStream>> Open(const std::string& path,
                                                    const TraceStreamOptions& options);
 
@@ -46,6 +48,7 @@ class TraceStream : public RecordStream {
   TraceStream(std::string path, const TraceStreamOptions& options)
       : path_(std::move(path)), options_(options) {}
   Status Rewind();
+  Status CheckBegin() const;
   Result<bool> NextOfPass(IoRecord* record, uint64_t* ordinal);
 
   const std::string path_;
@@ -55,6 +58,7 @@ class TraceStream : public RecordStream {
   uint64_t passes_done_ = 0;
   uint64_t lost_before_ = 0;  // in an earlier pass
   uint64_t delivered_in_pass_ = 0;
+  ArrivalSpan met_;
   std::optional<int64_t> trace_first_ns_;  // of the whole trace
   std::optional<int64_t> first_ns_;        // of the piece
   int64_t last_ns_ = 0;                    // the piece's last arrival or completion

@@ -86,6 +86,16 @@ class MissingFileTest(unittest.TestCase):
     def test_a_replay_no_times_is_refused(self):
         self.check_refused(2, "replay", SAMPLE, "--engine", "null", "--max", "--loop", "0", says=["--repeat"])
 
+    def test_a_piece_beyond_the_end_of_the_trace_is_refused(self):
+        times = [int(row["queue_ns"] or row["issue_ns"]) for row in blktape.dump(SAMPLE)]
+        length = max(times) - min(times)
+        for verb in (["replay", "--engine", "null"], ["replay", "--engine", "null", "--dry-run"], ["analyze"],
+                     ["dump"]):
+            with self.subTest(" ".join(verb)):
+                self.check_refused(2, verb[0], SAMPLE, *verb[1:], "--from", "%dns" % (length + 1),
+                                   says=["beyond the end of the trace", "%d ns" % length])
+        self.assertEqual(len(blktape.dump(SAMPLE, "--from", "%dns" % length)), 1)
+
     def test_a_plan_without_an_end_is_refused(self):
         for words in ([], ["--max"], ["--max", "--duration", "1s"]):
             self.check_refused(2, "replay", SAMPLE, "--engine", "null", "--dry-run", "--repeat", *words,

@@ -10,6 +10,7 @@ namespace blktape {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::Pair;
 
 // (ordinal, arrival) of everything a stream delivers.
@@ -82,8 +83,32 @@ TEST(TraceStreamTest, WhatWasLostInOnePassIsNotForgottenInTheNext) {
 }
 
 TEST(TraceStreamTest, AnEmptyPieceEndsEvenWhenRepeatedForEver) {
-  const std::string path = TempTrace("empty.tape", {Read(100, 170)});
-  EXPECT_TRUE(AllOf(path, {.from_ns = 1'000, .loops = 0}).empty());
+  const std::string path = TempTrace("empty.tape", {Read(100, 170), Read(1'100, 1'170)});
+  EXPECT_TRUE(AllOf(path, {.from_ns = 500, .to_ns = 600, .loops = 0}).empty());
+}
+
+TEST(TraceStreamTest, APieceBeyondTheEndIsRefusedWithTheTracesLength) {
+  const std::string path = TempTrace("short.tape", {Read(100, 170), Read(1'100, 1'170)});
+  EXPECT_THAT(AllOf(path, {.from_ns = 1'000}), ElementsAre(Pair(1, 1'100)));
+  const auto stream = TraceStream::Open(path, {.from_ns = 1'001});
+  EXPECT_EQ(stream.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(stream.status().message(), HasSubstr("1000 ns"));
+}
+
+TEST(TraceStreamTest, OfATraceThatNobodyFinishedTheEndIsMetBeforeThePieceIsRefused) {
+  const std::string path = FreshPath("unfinished.tape") + ".partial";
+  proto::Header header;
+  header.add_devices()->set_name("sda");
+  const auto writer = TraceWriter::Create(FreshPath("unfinished.tape"), header);
+  ASSERT_TRUE(writer.ok());
+  for (const int64_t at_ns : {100, 1'100}) ASSERT_TRUE((*writer)->Write(Read(at_ns, {})).ok());
+  ASSERT_TRUE((*writer)->FlushFrame(/*sync=*/false).ok());
+  EXPECT_THAT(AllOf(path, {.from_ns = 1'000}), ElementsAre(Pair(1, 1'100)));
+  const auto stream = TraceStream::Open(path, {.from_ns = 1'001});
+  ASSERT_TRUE(stream.ok());
+  IoRecord io;
+  uint64_t ordinal = 0;
+  EXPECT_EQ((*stream)->Next(&io, &ordinal).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/status.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+// First and last arrival of a trace. Absent: no record has a time.
+struct ArrivalSpan {
+  std::optional<int64_t> first_ns = {};
+  std::optional<int64_t> last_ns = {};
+
+  void Add(std::optional<int64_t> arrival_ns);
+};
+
+// kInvalidArgument, with the trace's length, where a piece that begins so long after the first
+// arrival begins after the last one. The summary tells when that was, of damaged records too;
+// without one `met` does, which is then to span the whole trace.
+Status CheckPieceBegins(int64_t from_ns, const std::optional<proto::Summary>& summary,
+                        const ArrivalSpan& met);
+
+}  // namespace blktape
