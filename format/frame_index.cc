@@ -1,5 +1,7 @@
 #include "format/frame_index.h"
 
+#include "base/saturating.h"
+
 namespace blktape {
 
 void FrameIndexBuilder::Add(uint64_t offset_bytes, std::optional<int64_t> first_ns,
@@ -25,9 +27,12 @@ void FrameIndexBuilder::Store(proto::Summary* summary) const {
 }
 
 const proto::FrameIndex* FindFrame(const proto::Summary& summary, int64_t arrival_ns) {
+  if (!summary.has_late_ns_max()) return nullptr;
+  // What stands before a frame arrived at most that long after the frame's first record.
+  const int64_t begin_ns = SaturatingSubtract(arrival_ns, summary.late_ns_max());
   const proto::FrameIndex* found = nullptr;
   for (const proto::FrameIndex& frame : summary.frames()) {
-    if (found != nullptr && frame.first_ns() > arrival_ns) break;
+    if (found != nullptr && frame.first_ns() >= begin_ns) break;
     found = &frame;
   }
   return found;

@@ -30,8 +30,9 @@ class FrameIndexBuilder {
   uint64_t seen_ = 0;
 };
 
-// The entry to begin at so that no record with an arrival of `arrival_ns` or later is missed: the
-// last one before the first that begins later. Null if there is no index.
+// The entry to begin at so that no record with an arrival of `arrival_ns` or later is missed,
+// though records may stand out of order. Null if there is no index, or nothing tells how far they
+// do.
 const proto::FrameIndex* FindFrame(const proto::Summary& summary, int64_t arrival_ns);
 
 }  // namespace blktape

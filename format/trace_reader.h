@@ -56,9 +56,9 @@ class TraceReader {
   // At the end it includes what the summary tells of losses that lay in a damaged frame.
   virtual uint64_t lost_events() const = 0;
 
-  // The next Next() begins at a frame before which all arrivals are < `arrival_ns` in a trace whose
-  // records are in order: the last one that begins no later (0 observer calls for what is
-  // skipped). kUnimplemented without an index; the caller then reads on from where it is.
+  // The next Next() begins at a frame before which all arrivals are < `arrival_ns`: the last one of
+  // which the index can tell (0 observer calls for what is skipped). kUnimplemented without an
+  // index; the caller then reads on from where it is.
   virtual Status SkipTo(int64_t arrival_ns) = 0;
 
   virtual std::string_view name() const = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/saturating.h"
 #include "base/version.h"
 #include "format/column_codec.h"
 #include "format/frame_index.h"
@@ -133,6 +134,7 @@ class TraceWriterImpl : public TraceWriter {
       if (!frame_first_ns_) frame_first_ns_ = arrival_ns;
       first_ns_ = std::min(first_ns_.value_or(*arrival_ns), *arrival_ns);
       last_ns_ = std::max(last_ns_.value_or(*arrival_ns), *arrival_ns);
+      late_ns_max_ = std::max(late_ns_max_, SaturatingSubtract(*last_ns_, *arrival_ns));
     }
   }
 
@@ -241,6 +243,7 @@ class TraceWriterImpl : public TraceWriter {
     summary->clear_last_ns();
     if (first_ns_) summary->set_first_ns(*first_ns_);
     if (last_ns_) summary->set_last_ns(*last_ns_);
+    summary->set_late_ns_max(late_ns_max_);
     summary->clear_losses();
     for (const auto& [reason, total] : losses_.by_reason()) {
       proto::LossTotal* const loss = summary->add_losses();
@@ -309,6 +312,7 @@ class TraceWriterImpl : public TraceWriter {
   std::vector<Extent> extents_;  // by device
   std::optional<int64_t> first_ns_;
   std::optional<int64_t> last_ns_;
+  int64_t late_ns_max_ = 0;
   LossTally losses_;
   FrameIndexBuilder index_;
 };

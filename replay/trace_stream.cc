@@ -5,6 +5,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/saturating.h"
+#include "format/frame_index.h"
+
 namespace blktape {
 namespace {
 
@@ -37,34 +40,48 @@ Status TraceStream::CheckBegin() const {
 Status TraceStream::Rewind() {
   ASSIGN_OR_RETURN(reader_, TraceReader::Open(path_));
   next_ordinal_ = 0;
+  inside_ = Inside(0);
   delivered_in_pass_ = 0;
   const std::optional<proto::Summary>& summary = reader_->summary();
   if (!trace_first_ns_ && summary && summary->has_first_ns()) {
     trace_first_ns_ = summary->first_ns();
   }
   if (!options_.from_ns || !trace_first_ns_ || !summary) return OkStatus();
-  const int64_t from_ns = *trace_first_ns_ + *options_.from_ns;
-  if (!reader_->SkipTo(from_ns).ok()) return OkStatus();  // no index: read from the start
-  for (const proto::FrameIndex& frame : summary->frames()) {
-    if (frame.first_ns() <= from_ns) next_ordinal_ = frame.first_record();
-  }
+  const int64_t from_ns = SaturatingAdd(*trace_first_ns_, *options_.from_ns);
+  const proto::FrameIndex* const frame = FindFrame(*summary, from_ns);
+  if (frame == nullptr || !reader_->SkipTo(from_ns).ok()) return OkStatus();  // from the start
+  next_ordinal_ = frame->first_record();
   return OkStatus();
 }
 
+// A record without any time is of the same piece as the one before it.
+bool TraceStream::Inside(int64_t at_ns) const {
+  return at_ns >= options_.from_ns.value_or(at_ns) && (!options_.to_ns || at_ns < *options_.to_ns);
+}
+
+// Whether only records beyond the piece can follow one of this time.
+bool TraceStream::EndsAt(int64_t at_ns) const {
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  return options_.to_ns && summary && summary->has_late_ns_max() &&
+         at_ns >= SaturatingAdd(*options_.to_ns, summary->late_ns_max());
+}
+
 Result<bool> TraceStream::NextOfPass(IoRecord* record, uint64_t* ordinal) {
-  while (true) {
+  while (!piece_end_ || next_ordinal_ < *piece_end_) {
     ASSIGN_OR_RETURN(const bool more, reader_->Next(record));
     if (!more) return false;
     *ordinal = next_ordinal_++;
     const std::optional<int64_t> arrival_ns = record->arrival_ns();
     met_.Add(arrival_ns);
-    if (!trace_first_ns_ && arrival_ns) trace_first_ns_ = arrival_ns;
-    if (!arrival_ns || !trace_first_ns_) return true;
-    const int64_t at_ns = *arrival_ns - *trace_first_ns_;
-    if (options_.from_ns && at_ns < *options_.from_ns) continue;
-    if (options_.to_ns && at_ns >= *options_.to_ns) return false;
-    return true;
+    if (arrival_ns) {
+      if (!trace_first_ns_) trace_first_ns_ = arrival_ns;
+      const int64_t at_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns_);
+      inside_ = Inside(at_ns);
+      if (EndsAt(at_ns)) return false;
+    }
+    if (inside_) return true;
   }
+  return false;
 }
 
 Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
@@ -76,10 +93,12 @@ Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
     ++passes_done_;
     if (empty_pass || (options_.loops != 0 && passes_done_ >= options_.loops)) return false;
     lost_before_ = lost_events();
+    piece_end_ = last_ordinal_ + 1;
     if (first_ns_) shift_ns_ += last_ns_ - *first_ns_;
     RETURN_IF_ERROR(Rewind());
   }
   ++delivered_in_pass_;
+  last_ordinal_ = *ordinal;
   if (const std::optional<int64_t> arrival_ns = record->arrival_ns()) {
     if (!first_ns_) {
       first_ns_ = arrival_ns;

@@ -49,16 +49,22 @@ class TraceStream : public RecordStream {
       : path_(std::move(path)), options_(options) {}
   Status Rewind();
   Status CheckBegin() const;
+  bool Inside(int64_t at_ns) const;
+  bool EndsAt(int64_t at_ns) const;
   Result<bool> NextOfPass(IoRecord* record, uint64_t* ordinal);
 
   const std::string path_;
   const TraceStreamOptions options_;
   std::unique_ptr<TraceReader> reader_;
   uint64_t next_ordinal_ = 0;
+  bool inside_ = true;         // the last record of a time was of the piece
+  uint64_t last_ordinal_ = 0;  // of what was delivered
+  // Behind it nothing of the piece follows, as the first pass has found.
+  std::optional<uint64_t> piece_end_;
   uint64_t passes_done_ = 0;
   uint64_t lost_before_ = 0;  // in an earlier pass
   uint64_t delivered_in_pass_ = 0;
-  ArrivalSpan met_;
+  ArrivalSpan met_;                        // of every record read
   std::optional<int64_t> trace_first_ns_;  // of the whole trace
   std::optional<int64_t> first_ns_;        // of the piece
   int64_t last_ns_ = 0;                    // the piece's last arrival or completion

@@ -35,18 +35,39 @@ TEST(FrameIndexTest, ManyFramesAreListedEverySoMany) {
 
 TEST(FrameIndexTest, TheFrameToBeginAtMissesNothingOfThatTime) {
   FrameIndexBuilder builder;
-  // The third begins earlier than the second: a recorder that could not order its records.
+  for (const int64_t first_ns : {10, 20, 30}) {
+    builder.Add(static_cast<uint64_t>(first_ns), first_ns, 0);
+  }
+  proto::Summary summary;
+  builder.Store(&summary);
+  summary.set_late_ns_max(0);
+  EXPECT_EQ(FindFrame(summary, 5)->first_ns(), 10);
+  EXPECT_EQ(FindFrame(summary, 10)->first_ns(), 10);
+  // The last record of the first frame may have arrived at 20 too.
+  EXPECT_EQ(FindFrame(summary, 20)->first_ns(), 10);
+  EXPECT_EQ(FindFrame(summary, 21)->first_ns(), 20);
+  EXPECT_EQ(FindFrame(summary, 99)->first_ns(), 30);
+  summary.clear_frames();
+  EXPECT_EQ(FindFrame(summary, 99), nullptr);
+}
+
+TEST(FrameIndexTest, ARecordMayStandSoFarBehindItsPlace) {
+  FrameIndexBuilder builder;
+  // The third begins with a late record: a recorder that could not order its records.
   for (const int64_t first_ns : {10, 30, 20, 40}) {
     builder.Add(static_cast<uint64_t>(first_ns), first_ns, 0);
   }
   proto::Summary summary;
   builder.Store(&summary);
-  EXPECT_EQ(FindFrame(summary, 5)->first_ns(), 10);
-  EXPECT_EQ(FindFrame(summary, 10)->first_ns(), 10);
-  EXPECT_EQ(FindFrame(summary, 25)->first_ns(), 10);
-  EXPECT_EQ(FindFrame(summary, 39)->first_ns(), 20);
-  EXPECT_EQ(FindFrame(summary, 99)->first_ns(), 40);
-  EXPECT_EQ(FindFrame(proto::Summary(), 99), nullptr);
+  // Nothing tells how far: it is read from the start.
+  EXPECT_EQ(FindFrame(summary, 99), nullptr);
+  // The second frame may hold a record of 35, so what is wanted from 35 on begins no later.
+  summary.set_late_ns_max(15);
+  EXPECT_EQ(FindFrame(summary, 35)->first_ns(), 10);
+  EXPECT_EQ(FindFrame(summary, 45)->first_ns(), 10);
+  EXPECT_EQ(FindFrame(summary, 46)->first_ns(), 20);
+  EXPECT_EQ(FindFrame(summary, 55)->first_ns(), 20);
+  EXPECT_EQ(FindFrame(summary, 56)->first_ns(), 40);
 }
 
 }  // namespace

@@ -195,7 +195,8 @@ TEST(TraceRoundTripTest, SkippingGoesToTheFrameOfThatTimeAndStillKnowsProcesses)
     return io;
   };
   EXPECT_EQ(first_after(69'000).queue_ns, 60'000);
-  EXPECT_EQ(first_after(70'000).queue_ns, 70'000);
+  EXPECT_EQ(first_after(70'000).queue_ns, 60'000);
+  EXPECT_EQ(first_after(70'001).queue_ns, 70'000);
   EXPECT_EQ((*reader)->ProcessName(*first_after(85'000).process), "late");
   EXPECT_EQ(first_after(1'000'000).queue_ns, 90'000);
   EXPECT_EQ(first_after(-5).queue_ns, 0);
@@ -206,6 +207,19 @@ TEST(TraceRoundTripTest, SkippingGoesToTheFrameOfThatTimeAndStillKnowsProcesses)
   EXPECT_EQ(rest, 59);
   EXPECT_THAT(observed.losses, IsEmpty());
   EXPECT_EQ((*reader)->lost_events(), 0);
+}
+
+TEST(TraceRoundTripTest, TheSummaryTellsHowFarRecordsStandBehindTheirPlace) {
+  const auto late_ns_max = [](const std::vector<int64_t>& arrivals_ns) {
+    std::vector<IoRecord> records;
+    for (const int64_t at_ns : arrivals_ns) records.push_back(Write4k(at_ns, 0));
+    auto reader = TraceReader::FromSource(std::make_unique<MemorySource>(TraceOf(records, 2)));
+    return (*reader)->summary()->late_ns_max();
+  };
+  EXPECT_EQ(late_ns_max({}), 0);
+  EXPECT_EQ(late_ns_max({10, 10, 20, 50}), 0);
+  // 35 stands behind 50, and 30 too: 20 behind the latest that stands before it.
+  EXPECT_EQ(late_ns_max({10, 50, 35, 30, 40, 60}), 20);
 }
 
 TEST(TraceRoundTripTest, WithoutAnIndexSkippingSaysSo) {

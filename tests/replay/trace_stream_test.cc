@@ -53,6 +53,62 @@ TEST(TraceStreamTest, APieceFarInsideKeepsItsIndices) {
               ElementsAre(Pair(777, 8'770), Pair(778, 8'780)));
 }
 
+TEST(TraceStreamTest, APieceHoldsWhatStandsOutOfOrder) {
+  // Two records a frame. 150 stands behind 260, and 330 before 240.
+  const std::string path = TempTrace(
+      "late.tape",
+      {Read(100, {}), Read(120, {}), Read(200, {}), Read(260, {}), Read(150, {}), Read(330, {}),
+       Read(240, {}), Read(400, {}), Read(410, {}), Read(500, {}), Read(510, {})},
+      1, /*records_per_frame=*/2);
+  EXPECT_THAT(AllOf(path, {.to_ns = 150}),
+              ElementsAre(Pair(0, 100), Pair(1, 120), Pair(2, 200), Pair(4, 150), Pair(6, 240)));
+  EXPECT_THAT(AllOf(path, {.from_ns = 60, .to_ns = 101}), ElementsAre(Pair(2, 200)));
+  EXPECT_THAT(AllOf(path, {.from_ns = 160, .to_ns = 240}), ElementsAre(Pair(3, 260), Pair(5, 330)));
+  EXPECT_THAT(AllOf(path, {.from_ns = 310}),
+              ElementsAre(Pair(8, 410), Pair(9, 500), Pair(10, 510)));
+}
+
+TEST(TraceStreamTest, NoPassReadsFurtherThanALateRecordCanStand) {
+  const std::string path = FreshPath("stops.tape");
+  proto::Header header;
+  header.add_devices()->set_name("sda");
+  const auto writer = TraceWriter::Create(path, header);
+  ASSERT_TRUE(writer.ok());
+  // 110 stands 10 behind its place: behind 130 nothing below 120 can follow.
+  for (const int64_t at_ns : {100, 120, 110, 130}) {
+    ASSERT_TRUE((*writer)->Write(Read(at_ns, {})).ok());
+  }
+  proto::Loss loss;
+  loss.set_reason(proto::RING_OVERRUN);
+  loss.set_count(5);
+  ASSERT_TRUE((*writer)->WriteLoss(loss).ok());
+  ASSERT_TRUE((*writer)->Write(Read(125, {})).ok());
+  ASSERT_TRUE((*writer)->Finish({}).ok());
+  const auto stream = TraceStream::Open(path, {.to_ns = 20, .loops = 2});
+  ASSERT_TRUE(stream.ok());
+  EXPECT_THAT(All(stream->get()),
+              ElementsAre(Pair(0, 100), Pair(2, 110), Pair(0, 110), Pair(2, 120)));
+  EXPECT_EQ((*stream)->lost_events(), 0u);
+}
+
+TEST(TraceStreamTest, ARecordWithoutATimeIsOfThePieceOfTheOneBeforeIt) {
+  IoRecord untimed;
+  untimed.op = Op::kFlush;
+  const std::string path =
+      TempTrace("untimed.tape", {untimed, Read(100, {}), untimed, Read(120, {}), untimed});
+  const auto ordinals = [&path](const TraceStreamOptions& options) {
+    auto stream = TraceStream::Open(path, options);
+    std::vector<uint64_t> all;
+    IoRecord io;
+    uint64_t ordinal = 0;
+    while (*(*stream)->Next(&io, &ordinal)) all.push_back(ordinal);
+    return all;
+  };
+  EXPECT_THAT(ordinals({}), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(ordinals({.to_ns = 20}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(ordinals({.from_ns = 20}), ElementsAre(3, 4));
+}
+
 TEST(TraceStreamTest, EachPassBeginsWhereTheOneBeforeEnded) {
   const std::string path = TempTrace("loop.tape", {Read(100, 170), Read(120, 130)});
   // The piece lasts from 100 to the last completion at 170.
