@@ -50,16 +50,20 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
 }
 
 void CheckLateness(const proto::ReplayOutcome& outcome, Reasons* reasons) {
+  const std::string stolen = outcome.stolen_ns() > 0
+                                 ? fmt::format("; the hypervisor took {} of CPU time meanwhile",
+                                               FormatDurationNs(outcome.stolen_ns()))
+                                 : "";
   if (outcome.has_free_lateness_p999_ns() && outcome.free_lateness_p999_ns() > kLateP999LimitNs) {
-    reasons->push_back(fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {})",
+    reasons->push_back(fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {}){}",
                                    FormatDurationNs(outcome.free_lateness_p999_ns()),
-                                   FormatDurationNs(kLateP999LimitNs)));
+                                   FormatDurationNs(kLateP999LimitNs), stolen));
   }
   const double free_slot = static_cast<double>(outcome.free_slot());
   if (static_cast<double>(outcome.late_free_1ms()) > kLateShareLimit * free_slot) {
-    reasons->push_back(
-        fmt::format("rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %)",
-                    FormatCount(outcome.late_free_1ms()), FormatCount(outcome.free_slot())));
+    reasons->push_back(fmt::format(
+        "rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %){}",
+        FormatCount(outcome.late_free_1ms()), FormatCount(outcome.free_slot()), stolen));
   }
 }
 

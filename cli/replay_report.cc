@@ -155,6 +155,10 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                                     FormatDurationNs(outcome.cpu_ns() /
                                                      static_cast<int64_t>(outcome.completed()))));
   }
+  if (outcome.stolen_ns() > 0) {
+    text +=
+        Line("stolen", FormatDurationNs(outcome.stolen_ns()) + " of CPU time by the hypervisor");
+  }
   text += Warnings(outcome);
   text += "\n" + LatencyHeading("");
   text += LatencyRow("lateness", profile.lateness.host);
@@ -222,6 +226,7 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
   json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();
+  json["stolen_ns"] = outcome.has_stolen_ns() ? Json(outcome.stolen_ns()) : Json(nullptr);
   json["null_engine_ns"] =
       outcome.has_null_engine_ns() ? Json(outcome.null_engine_ns()) : Json(nullptr);
   json["issuer_busy_max_share"] =

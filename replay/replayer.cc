@@ -26,6 +26,7 @@
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
+#include "replay/stolen_time.h"
 #include "replay/system_view.h"
 #include "replay/verifier.h"
 #include "replay/write_ledger.h"
@@ -302,6 +303,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   feed.Start();
   while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);
   const SectorWatch watch(setup->targets);
+  const StolenTime stolen;
   const int64_t cpu_before_ns = CpuNs();
   lanes->Start(clock, {.issuer = issuer_options,
                        .wish = {.punctual = options.realtime && timed,
@@ -317,6 +319,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
     if (progress) progress(meter.Read(lanes->ReadLive()));
   }
   const Status issued = lanes->Join();
+  const std::optional<int64_t> stolen_ns = stolen.Ns();
   const Status recorded = recorder_thread.Join();
   feed.Stop();
   RETURN_IF_ERROR(recorded);
@@ -329,6 +332,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   if (!issued.ok()) StopEarly(issued.message(), &outcome);
   if (!feed.status().ok()) StopEarly(feed.status().message(), &outcome);
   outcome.set_cpu_ns(CpuNs() - cpu_before_ns);
+  if (stolen_ns) outcome.set_stolen_ns(*stolen_ns);
   outcome.set_null_engine_ns(own_cost_ns);
   for (const std::string& one : lanes->granted()) outcome.add_host_granted(one);
   if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {

@@ -18,6 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr uint64_t kIos = 100;
@@ -100,6 +101,18 @@ TEST_F(RunValidityTest, ALateHostMakesATimedRunInvalidOnly) {
   outcome_.set_late_free_1ms(1);  // 1 %
   EXPECT_THAT(Reasons(/*timed=*/true), ElementsAre(StartsWith("rule 3"), StartsWith("rule 3")));
   EXPECT_THAT(Reasons(/*timed=*/false), IsEmpty());
+}
+
+TEST_F(RunValidityTest, AReasonOfLatenessTellsWhatTheHypervisorTook) {
+  outcome_.set_stolen_ns(1'390'000'000);
+  EXPECT_THAT(Reasons(), IsEmpty());
+  outcome_.set_free_lateness_p999_ns(100'001);
+  outcome_.set_late_free_1ms(1);
+  const auto tells =
+      AllOf(StartsWith("rule 3"), HasSubstr("; the hypervisor took 1.39 s of CPU time meanwhile"));
+  EXPECT_THAT(Reasons(), ElementsAre(tells, tells));
+  outcome_.set_stolen_ns(0);
+  EXPECT_THAT(Reasons(), ElementsAre(Not(HasSubstr("hypervisor")), Not(HasSubstr("hypervisor"))));
 }
 
 TEST_F(RunValidityTest, ACostlyReplayerMakesItInvalid) {
