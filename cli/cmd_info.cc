@@ -230,6 +230,7 @@ class InfoText {
       Add("drive state", Printable(fmt::format("{}, cycle {}", plan.state(), plan.cycle())));
     }
     for (const std::string& filter : plan.filters()) Add("left out", Printable(filter));
+    for (const std::string& one : plan.shared()) Add("shared", Printable(one));
     for (const std::string& setting : plan.settings_changed()) Add("setting", Printable(setting));
     if (!info_.summary || !info_.summary->has_replay()) {
       Add("outcome", "not known: the replay was cut off");

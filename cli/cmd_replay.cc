@@ -183,6 +183,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     return Fail(made);
   const Result<ReplayPreview> preview = PreviewReplay(flags->replay, flags->dry_run, stop);
   if (!preview.ok()) return Fail(preview.status());
+  TellShared(*preview, "--map DEVICE=TARGET for each, or =none to leave one out");
   const bool lost = TellLosses(flags->replay.trace_path);
   if (flags->dry_run) {
     std::fputs(PreviewText(*preview).c_str(), stdout);

@@ -138,6 +138,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   }
   const Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
   if (!planned.ok()) return Fail(planned.status());
+  TellShared(*planned, /*way_out=*/"");
   if (ChangesDevices(preview, *planned) && !options.yes) {
     if (Status confirmed = ConfirmOverwrite(*planned, stop); !confirmed.ok())
       return Fail(confirmed);

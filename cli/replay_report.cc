@@ -159,6 +159,9 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
     text +=
         Line("stolen", FormatDurationNs(outcome.stolen_ns()) + " of CPU time by the hypervisor");
   }
+  for (const std::string& one : plan.shared()) {
+    text += WrappedLine("shared", one + ": they overwrite one another");
+  }
   text += Warnings(outcome);
   text += "\n" + LatencyHeading("");
   text += LatencyRow("lateness", profile.lateness.host);
@@ -241,6 +244,7 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
       outcome.has_verify_mismatches() ? Json(outcome.verify_mismatches()) : Json(nullptr);
   json["first_mismatch"] =
       outcome.verify_mismatches() > 0 ? Json(outcome.first_mismatch()) : Json(nullptr);
+  json["shared"] = plan.shared();
   json["settings_changed"] = plan.settings_changed();
   json["settings_not_restored"] = outcome.settings_not_restored();
   Json granted = Json::array();
@@ -254,6 +258,7 @@ std::string PreviewText(const ReplayPreview& preview) {
   for (const proto::Device& target : preview.targets) {
     text += WrappedLine("on", DescribeTarget(target));
   }
+  for (const std::string& one : preview.shared) text += WrappedLine("shared", one);
   for (const std::string& setting : preview.settings) {
     text += Line("setting", setting + " while it runs");
   }

@@ -42,6 +42,16 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
   return OkStatus();
 }
 
+void TellShared(const ReplayPreview& preview, const std::string& way_out) {
+  for (const std::string& one : preview.shared) {
+    std::fprintf(stderr, "warning: %s: they share its addresses, and overwrite one another\n",
+                 one.c_str());
+  }
+  if (!preview.shared.empty() && !way_out.empty()) {
+    std::fprintf(stderr, "  try:  %s\n", way_out.c_str());
+  }
+}
+
 bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview) {
   if (options.skip_writes) return false;
   for (const proto::Device& target : preview.targets) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 
 #include "base/status.h"
 #include "replay/replayer.h"
@@ -12,6 +13,10 @@ namespace blktape {
 // exist and `create` was not asked for.
 Status CreateScratchTargets(const ReplayOptions& options, bool create,
                             const std::atomic<bool>& stop);
+
+// Warns on stderr of recorded devices that share the addresses of a target: what one wrote the
+// other reads, and they conflict where the recording had no conflict. `way_out` may be empty.
+void TellShared(const ReplayPreview& preview, const std::string& way_out);
 
 // Whether the replay will change the content of a block device.
 bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview);

@@ -361,6 +361,7 @@ Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
   preview.rule = setup.named.rule();
   preview.targets = setup.descriptions;
   for (const auto& target : setup.targets) preview.identities[target->path()] = target->identity();
+  preview.shared = {setup.named.shared().begin(), setup.named.shared().end()};
   for (const QueueSetting& setting : options.queue_settings) {
     preview.settings.push_back(setting.name + "=" + setting.value);
   }

@@ -116,6 +116,7 @@ struct ReplayPreview {
   std::vector<proto::Device> targets;
   std::map<std::string, std::string> identities;  // for the options of the run that follows
   std::vector<std::string> settings;              // queue settings for the time of the run
+  std::vector<std::string> shared;  // recorded devices whose addresses overlap on one target
   uint64_t planned = 0;
   uint64_t planned_bytes = 0;
   std::map<std::string, uint64_t> planned_by_op;

@@ -357,6 +357,39 @@ std::string PayloadName(const ReplayOptions& options) {
   return name;
 }
 
+// Where several recorded devices touch the same addresses of one target: "sda, sdb on /dev/sdx".
+std::vector<std::string> SharedTargets(const ReplayOptions& options, Remap remap,
+                                       const Footprint& footprint, const ReplaySetup& setup) {
+  // Moved by one distance, or not at all, they are as far apart as they were.
+  const bool as_recorded = remap == Remap::kRefuse ||
+                           (remap == Remap::kOffset && options.remap_offset_bytes.has_value());
+  const TargetOfDevice& target_of = setup.plan.target_of_device;
+  const auto overlap = [&](size_t a, size_t b) {
+    const DeviceFootprint& one = footprint.devices[a];
+    const DeviceFootprint& other = footprint.devices[b];
+    if (a == b || one.end_bytes == 0 || other.end_bytes == 0) return false;
+    return !as_recorded || (one.begin_bytes < other.end_bytes && other.begin_bytes < one.end_bytes);
+  };
+  const proto::Header& header = setup.stream->header();
+  const size_t devices =
+      std::min(footprint.devices.size(), static_cast<size_t>(header.devices_size()));
+  std::vector<std::string> shared;
+  for (size_t target = 0; target < setup.targets.size(); ++target) {
+    std::string names;
+    for (size_t device = 0; device < devices; ++device) {
+      bool meets = false;
+      for (size_t other = 0; other < devices; ++other) {
+        meets |=
+            target_of[device] == target && target_of[other] == target && overlap(device, other);
+      }
+      if (!meets) continue;
+      names += (names.empty() ? "" : ", ") + header.devices(static_cast<int>(device)).name();
+    }
+    if (!names.empty()) shared.push_back(names + " on " + setup.targets[target]->path());
+  }
+  return shared;
+}
+
 Status NamePlan(const ReplayOptions& options, ReplaySetup* setup) {
   proto::ReplayPlan& named = setup->named;
   if (options.workload) {
@@ -503,6 +536,9 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   setup.plan.skip_discards = options.skip_discards;
   setup.plan.secure_erase = options.secure_erase;
   RETURN_IF_ERROR(NamePlan(options, &setup));
+  for (const std::string& one : SharedTargets(options, remap, footprint, setup)) {
+    setup.named.add_shared(one);
+  }
   return setup;
 }
 

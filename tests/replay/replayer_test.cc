@@ -18,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
@@ -88,6 +89,32 @@ TEST(ReplayerTest, WhatADeviceThatIsLeftOutDidIsNoReasonToRefuse) {
   const auto preview = PreviewReplay(options, /*whole=*/true, kRunOn);
   ASSERT_TRUE(preview.ok()) << preview.status().message();
   EXPECT_EQ(preview->planned, 1u);
+}
+
+TEST(ReplayerTest, RecordedDevicesThatShareTheAddressesOfATargetAreNamed) {
+  // sda touches [0, 8 KiB), sdb [4 KiB, 12 KiB), sdc [64 KiB, 68 KiB).
+  std::vector<IoRecord> records = {Read(10, 20, 0, 8192), Read(30, 40, 4096, 8192),
+                                   Read(50, 60, 65536, 4096)};
+  for (uint32_t device = 0; device < 3; ++device) records[device].device = device;
+  ReplayOptions options;
+  options.trace_path = TempTrace("shared.tape", records, /*devices=*/3);
+  const std::string one = FreshPath("one.img");
+  const std::string other = FreshPath("other.img");
+  for (const std::string& path : {one, other}) std::ofstream(path) << std::string(1 << 20, '\0');
+  const auto shared = [&options] {
+    const auto preview = PreviewReplay(options, /*whole=*/false, kRunOn);
+    EXPECT_TRUE(preview.ok()) << preview.status().message();
+    return preview->shared;
+  };
+  options.mappings = {{"", one}};
+  EXPECT_THAT(shared(), ElementsAre("sda, sdb on " + one));
+  options.mappings = {{"sda", one}, {"sdb", other}, {"sdc", one}};
+  EXPECT_THAT(shared(), IsEmpty());
+  // The beginning of each moves to the start of the target.
+  options.remap = "offset";
+  EXPECT_THAT(shared(), ElementsAre("sda, sdc on " + one));
+  options.mappings = {{"sda", one}, {"sdb", "none"}, {"sdc", "none"}};
+  EXPECT_THAT(shared(), IsEmpty());
 }
 
 TEST(ReplayerTest, NoMoreMemoryIsTakenThanTheTraceCouldFill) {
