@@ -50,8 +50,11 @@ int RecoverOne(const RecoverOptions& options) {
     if (const Status synced = SyncFolderOf(options.input); !synced.ok()) return Fail(synced);
   }
   std::printf("%s: %s I/Os recovered\n", output.c_str(), FormatCount(report->records).c_str());
-  if (report->was_whole) {
-    std::printf("  the recording was finished and whole; only its name was missing\n");
+  if (report->was_harmlessly_damaged && report->was_whole) {
+    std::printf("  the file was damaged, but no I/O of it is missing\n");
+  } else if (report->was_whole) {
+    std::printf("  the recording was finished and whole%s\n",
+                options.input.ends_with(kPartialSuffix) ? "; only its name was missing" : "");
   }
   const auto recovered = TraceReader::Open(output);
   if (!recovered.ok()) return Fail(recovered.status());

@@ -25,7 +25,8 @@ Result<RecoverReport> RecoverTrace(const std::string& from_path, const std::stri
     std::remove(unnamed_path.c_str());
     return status;
   }
-  return RecoverReport{report->records, report->lost_events, report->whole};
+  return RecoverReport{report->records, report->lost_events, report->whole,
+                       report->harmlessly_damaged};
 }
 
 }  // namespace blktape

@@ -12,8 +12,11 @@ struct RecoverReport {
   uint64_t records = 0;
   // Events known to be missing in the recovered trace, a loss of unknown extent counted as one.
   uint64_t lost_events = 0;
-  // The input was finished and whole (a recorder can die between that and the new name).
+  // The input was finished, and nothing that it once held is missing (a recorder can die between
+  // that and the new name).
   bool was_whole = false;
+  // It was damaged at the cost of no event.
+  bool was_harmlessly_damaged = false;
 };
 
 // Makes a finished trace at `to_path` of the unfinished or damaged one at `from_path`: all records

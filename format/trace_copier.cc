@@ -14,6 +14,15 @@ void TraceCopier::Keep(const Status& status) {
   if (status_.ok()) status_ = status;
 }
 
+// What the damage of the one file did not cost is no loss of the other.
+void TraceCopier::OnLoss(const proto::Loss& loss) {
+  if (IsHarmlessDamage(loss)) {
+    harmlessly_damaged_ = true;
+  } else {
+    Keep(writer_->WriteLoss(loss));
+  }
+}
+
 void TraceCopier::OnAnchor(const proto::ClockAnchor& anchor) {
   last_anchor_ = anchor;
   Keep(writer_->WriteAnchor(anchor));
@@ -67,7 +76,8 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
     if (!summary.has_end() && copier.last_anchor()) *summary.mutable_end() = *copier.last_anchor();
   }
   RETURN_IF_ERROR(writer->Finish(summary));
-  return RewriteReport{writer->records(), reader->lost_events(), whole};
+  return RewriteReport{writer->records(), reader->lost_events(), whole,
+                       copier.harmlessly_damaged()};
 }
 
 }  // namespace blktape

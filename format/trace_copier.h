@@ -22,12 +22,11 @@ class TraceCopier : public TraceObserver {
 
   // The last anchor met, where there was one.
   const std::optional<proto::ClockAnchor>& last_anchor() const { return last_anchor_; }
+  // Whether the file was damaged at the cost of no event.
+  bool harmlessly_damaged() const { return harmlessly_damaged_; }
 
  private:
-  // What the damage of the one file did not cost is no loss of the other.
-  void OnLoss(const proto::Loss& loss) override {
-    if (!IsHarmlessDamage(loss)) Keep(writer_->WriteLoss(loss));
-  }
+  void OnLoss(const proto::Loss& loss) override;
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnMark(const proto::Mark& mark) override { Keep(writer_->WriteMark(mark)); }
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
@@ -37,6 +36,7 @@ class TraceCopier : public TraceObserver {
   TraceWriter* writer_ = nullptr;
   Status status_;  // the first failure inside a callback
   std::optional<proto::ClockAnchor> last_anchor_;
+  bool harmlessly_damaged_ = false;
   std::unordered_map<uint32_t, uint32_t> process_ids_;
 };
 
@@ -45,6 +45,8 @@ struct RewriteReport {
   uint64_t lost_events = 0;
   // The input was finished, and nothing that it once held is missing.
   bool whole = false;
+  // The input was damaged at the cost of no event, as in its seek table.
+  bool harmlessly_damaged = false;
 };
 
 // Copies the trace at `from_path` into the new file `to_path` with full-size frames, finishes it

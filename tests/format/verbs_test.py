@@ -159,6 +159,22 @@ class VerbsTest(unittest.TestCase):
         self.assertIn("finished and whole", done.stdout)
         self.assertEqual(blktape.run("info", whole).returncode, 0)
 
+    def test_recover_says_what_was_wrong_with_its_input(self):
+        whole = self.desktop(1000)
+        with open(whole, "rb") as trace:
+            content = bytearray(trace.read())
+        content[-20] ^= 1  # of the seek table: 9 bytes of footer follow its entries of 8 bytes
+        with open(self.path("damaged.tape"), "wb") as damaged:
+            damaged.write(content)
+        self.assertEqual(blktape.run("info", self.path("damaged.tape")).returncode, 3)
+        done = blktape.run("recover", self.path("damaged.tape"), "-o", self.path("repaired.tape"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("was damaged, but no I/O of it is missing", done.stdout)
+        self.assertNotIn("name was missing", done.stdout)
+        self.assertEqual(blktape.run("info", self.path("repaired.tape")).returncode, 0)
+        done = blktape.run("recover", whole, "-o", self.path("copy.tape"))
+        self.assertIn("finished and whole\n", done.stdout)
+
 
 if __name__ == "__main__":
     cases.main()
