@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -174,6 +175,18 @@ Status RenameDurably(const std::string& from, const std::string& to) {
     return ErrnoStatus(errno, to);
   }
   return SyncFolderOf(to);
+}
+
+Status ReplaceFile(const std::string& path, std::string_view text) {
+  std::string fresh = path + ".XXXXXX.new";
+  UniqueFd fd(mkostemps(fresh.data(), sizeof ".new" - 1, O_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, fresh);
+  FileSink sink(std::move(fd), fresh);
+  Status status = sink.Write(std::as_bytes(std::span(text)));
+  if (status.ok()) status = sink.Sync();
+  if (status.ok() && rename(fresh.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, path);
+  if (!status.ok()) unlink(fresh.c_str());
+  return status;
 }
 
 Status SyncFolderOf(const std::string& path) {

@@ -59,6 +59,11 @@ Status WriteAttribute(const std::string& path, std::string_view text);
 // than replace.
 Status RenameDurably(const std::string& from, const std::string& to);
 
+// Gives the file `path` this content, at once: after a crash it has the old or the new one. It is
+// written under a name of its own beside it, mode 0600, so that nobody else's file is touched;
+// where `path` is a symbolic link, the link is replaced.
+Status ReplaceFile(const std::string& path, std::string_view text);
+
 // Makes removals and new names in the folder of `path` durable.
 Status SyncFolderOf(const std::string& path);
 

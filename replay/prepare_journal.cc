@@ -1,10 +1,5 @@
 #include "replay/prepare_journal.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -41,17 +36,7 @@ Status SavePrepareJournal(const std::string& path, const PrepareJournal& journal
                                        {"rounds_iops", journal.rounds_iops}};
   const std::string text =
       json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) + "\n";
-  const std::string fresh = path + ".new";
-  {
-    const UniqueFd file(open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
-    if (!file) return ErrnoStatus(errno, "writing " + fresh);
-    if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-        fsync(file.get()) != 0) {
-      return ErrnoStatus(errno, "writing " + fresh);
-    }
-  }
-  if (rename(fresh.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "replacing " + path);
-  return OkStatus();
+  return ReplaceFile(path, text);
 }
 
 }  // namespace blktape

@@ -79,6 +79,31 @@ TEST_F(FileTest, RenamingNeverReplaces) {
   EXPECT_EQ(ReadFile(free).value(), "new");
 }
 
+TEST_F(FileTest, ReplacingTouchesNobodyElsesFile) {
+  const std::string path = Path("journal");
+  const std::string other = Path("precious");
+  Put(other, "precious");
+  // Names that a program with a fixed name for what is not yet finished would write to.
+  std::filesystem::create_symlink(other, path + ".new");
+  std::filesystem::create_symlink(other, path);
+  ASSERT_TRUE(ReplaceFile(path, "one").ok());
+  EXPECT_EQ(ReadFile(path).value(), "one");
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+  ASSERT_TRUE(ReplaceFile(path, "two").ok());
+  EXPECT_EQ(ReadFile(path).value(), "two");
+  EXPECT_EQ(ReadFile(other).value(), "precious");
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(FileTest, AReplacementThatFailsLeavesNothing) {
+  const std::string folder = Path("folder");
+  std::filesystem::create_directories(folder + "/journal/inside");
+  EXPECT_FALSE(ReplaceFile(folder + "/journal", "x").ok());
+  const std::filesystem::directory_iterator left(folder);
+  EXPECT_EQ(std::distance(begin(left), end(left)), 1);
+}
+
 TEST_F(FileTest, AMissingFileIsNamed) {
   const std::string path = Path("missing");
   const auto source = OpenForReading(path);
