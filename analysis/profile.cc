@@ -10,6 +10,7 @@
 #include "analysis/interval_union.h"
 #include "analysis/reorder_buffer.h"
 #include "base/check.h"
+#include "base/saturating.h"
 #include "format/trace_piece.h"
 
 namespace blktape {
@@ -218,10 +219,12 @@ struct ProfileBuilder::Impl {
       if (last_device == io.device) ++profile.sequential_any;
     }
     if (same_op.known && same_op.end_bytes == io.offset_bytes) ++profile.sequential_direction;
-    same_op = device.any = {true, io.offset_bytes + io.bytes};
+    const uint64_t end_bytes = SaturatingAdd(io.offset_bytes, io.bytes);
+    // Nothing begins where an absurd address ends.
+    same_op = device.any = {end_bytes != UINT64_MAX, end_bytes};
     last_device = io.device;
     footprint.Add(io.device, io.offset_bytes, io.bytes, io.write);
-    device.row.max_end_bytes = std::max(device.row.max_end_bytes, io.offset_bytes + io.bytes);
+    device.row.max_end_bytes = std::max(device.row.max_end_bytes, end_bytes);
   }
 };
 

@@ -17,7 +17,10 @@ struct Lba {
 
   constexpr Lba() = default;
   constexpr explicit Lba(uint64_t s) : sectors(s) {}
-  constexpr uint64_t bytes() const { return sectors * kSectorBytes; }
+  // An address no device has must not wrap round to one that it has: it ends at the last byte.
+  constexpr uint64_t bytes() const {
+    return sectors > UINT64_MAX / kSectorBytes ? UINT64_MAX : sectors * kSectorBytes;
+  }
   constexpr auto operator<=>(const Lba&) const = default;
 };
 

@@ -32,6 +32,12 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
     }
     ASSIGN_OR_RETURN(const uint64_t end_bytes, FootprintEndBytes(options, stop));
     constexpr uint64_t kMebibyte = 1 << 20;
+    if (end_bytes > INT64_MAX - kMebibyte) {
+      return Status(StatusCode::kFailedPrecondition,
+                    path + ": the trace reaches up to " + FormatBytes(end_bytes) +
+                        ", and no file is as large\n  try:  a file or device that is there, with "
+                        "replay --remap scale or wrap");
+    }
     const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
     RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
     std::fprintf(stderr,

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "base/saturating.h"
+
 namespace blktape {
 
 void DeviceFootprint::Add(Lba lba, uint64_t bytes) {
-  // An address no device has must not wrap round to one that it has.
-  const uint64_t begin = lba.sectors > UINT64_MAX / kSectorBytes ? UINT64_MAX : lba.bytes();
+  const uint64_t begin = lba.bytes();
   if (end_bytes == 0) begin_bytes = begin;
   begin_bytes = std::min(begin_bytes, begin);
-  end_bytes = std::max(end_bytes, begin + std::min(bytes, UINT64_MAX - begin));
+  end_bytes = std::max(end_bytes, SaturatingAdd(begin, bytes));
   address_bits |= begin | bytes;
   longest_bytes = std::max(longest_bytes, bytes);
 }

@@ -51,6 +51,17 @@ Profile ProfileOf(const std::vector<IoRecord>& records, const ProfileOptions& op
                         [](uint32_t id) { return "process-" + std::to_string(id); });
 }
 
+TEST(ProfileTest, AnAddressNoDeviceHasDoesNotWrapRoundToOneThatItHas) {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  // Sector 2^55 + 8 would wrap round to sector 8; the second ends at 2^64, which is not 0.
+  const Profile profile = ProfileOf({Io(Op::kRead, (kMax / 512) + 9, 4096, {0, 0, 1}),
+                                     Io(Op::kRead, (kMax / 512) - 7, 4096, {2, 2, 3}),
+                                     Io(Op::kRead, 0, 4096, {4, 4, 5})});
+  EXPECT_EQ(profile.max_end_bytes, kMax);
+  EXPECT_EQ(profile.sequential_any, 0u);
+  EXPECT_EQ(ProfileOf({Io(Op::kRead, kMax, 4096, {0, 0, 1})}).max_end_bytes, kMax);
+}
+
 TEST(ProfileTest, AnEmptyTraceIsAllZeroesAndWhole) {
   const Profile profile = ProfileOf({});
   EXPECT_EQ(profile.ios, 0u);

@@ -1,0 +1,54 @@
+#include "cli/target_consent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "replay/replayer.h"
+#include "tests/replay/temp_trace.h"
+
+namespace blktape {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::atomic<bool> kRunOn = false;
+
+// The options of a replay of one write at `lba`, onto a file that is not there.
+ReplayOptions WriteAt(uint64_t sectors) {
+  IoRecord io;
+  io.op = Op::kWrite;
+  io.queue_ns = 10;
+  io.lba = Lba(sectors);
+  io.bytes = 4096;
+  ReplayOptions options;
+  options.trace_path = TempTrace("write.tape", {io});
+  options.mappings = {{.device = "", .target_path = FreshPath("scratch.img")}};
+  return options;
+}
+
+TEST(CreateScratchTargetsTest, AFileIsWholeMebibytesAndLargeEnough) {
+  const ReplayOptions options = WriteAt(2040);  // ends at 1 MiB
+  ASSERT_TRUE(CreateScratchTargets(options, /*create=*/true, kRunOn).ok());
+  EXPECT_EQ(std::filesystem::file_size(options.mappings[0].target_path), 2u << 20);
+}
+
+TEST(CreateScratchTargetsTest, AnAddressBeyondEveryFileLeavesNone) {
+  for (const uint64_t sectors : {UINT64_MAX, UINT64_MAX / kSectorBytes, uint64_t{1} << 54}) {
+    const ReplayOptions options = WriteAt(sectors);
+    const Status status = CreateScratchTargets(options, /*create=*/true, kRunOn);
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << sectors;
+    EXPECT_THAT(status.message(), HasSubstr("no file is as large")) << sectors;
+    EXPECT_FALSE(std::filesystem::exists(options.mappings[0].target_path)) << sectors;
+  }
+}
+
+}  // namespace
+}  // namespace blktape
