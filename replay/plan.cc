@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturating.h"
+
 namespace blktape {
 namespace {
 
@@ -100,7 +102,7 @@ void Plan::SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned) {
   }
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   if (!options_.keep_think_time || !arrival_ns) return;
-  int64_t think_ns = *arrival_ns - think_from_ns_;
+  int64_t think_ns = SaturatingSubtract(*arrival_ns, think_from_ns_);
   if (options_.rule == TimingRule::kQueueDepth) {
     if (!order_.idle()) return;
     planned->wait_idle = true;

@@ -11,6 +11,9 @@ namespace blktape {
 // trace passes through it, also those that are skipped: skipped I/Os keep their time.
 class Schedule {
  public:
+  // Nothing is due farther from the start, as 146 years are: a sum with a time of the clock fits.
+  static constexpr int64_t kFarthestNs = int64_t{1} << 62;
+
   // `speed` > 0: 2 = twice as fast. `idle_cap_ns`: a stretch of the recording in which nothing was
   // in flight (from the last completion so far to the next arrival) is cut to this length, before
   // the speed is applied.
@@ -18,7 +21,7 @@ class Schedule {
       : speed_(speed), idle_cap_ns_(idle_cap_ns) {}
 
   // Takes the next record and returns when it is due. One without any time is due with the one
-  // before it.
+  // before it. Times of a trace may be anything: differences that do not fit end at the bound.
   int64_t Advance(const IoRecord& io);
 
   // How much of the recording's time the idle cap cut so far.

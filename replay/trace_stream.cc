@@ -12,7 +12,7 @@ namespace blktape {
 namespace {
 
 void ShiftNs(std::optional<int64_t>* time_ns, int64_t by_ns) {
-  if (*time_ns) **time_ns += by_ns;
+  if (*time_ns) **time_ns = SaturatingAdd(**time_ns, by_ns);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
     if (empty_pass || (options_.loops != 0 && passes_done_ >= options_.loops)) return false;
     lost_before_ = lost_events();
     piece_end_ = last_ordinal_ + 1;
-    if (first_ns_) shift_ns_ += last_ns_ - *first_ns_;
+    if (first_ns_) shift_ns_ = SaturatingAdd(shift_ns_, SaturatingSubtract(last_ns_, *first_ns_));
     RETURN_IF_ERROR(Rewind());
   }
   ++delivered_in_pass_;
@@ -117,7 +117,9 @@ Result<bool> TraceStream::Next(IoRecord* record, uint64_t* ordinal) {
 std::optional<uint64_t> TraceStream::records() const {
   const std::optional<proto::Summary>& summary = reader_->summary();
   if (!summary || options_.from_ns || options_.to_ns || options_.loops == 0) return std::nullopt;
-  return summary->records() * options_.loops;
+  uint64_t records = 0;
+  if (__builtin_mul_overflow(summary->records(), options_.loops, &records)) return std::nullopt;
+  return records;
 }
 
 std::optional<uint64_t> TraceStream::data_bytes() const {
@@ -131,10 +133,13 @@ std::optional<int64_t> TraceStream::span_ns() const {
   if (!summary || !summary->has_first_ns() || !summary->has_last_ns() || options_.loops == 0) {
     return std::nullopt;
   }
-  const int64_t whole_ns = summary->last_ns() - summary->first_ns();
+  const int64_t whole_ns = SaturatingSubtract(summary->last_ns(), summary->first_ns());
   const int64_t from_ns = std::min(options_.from_ns.value_or(0), whole_ns);
   const int64_t to_ns = std::min(options_.to_ns.value_or(whole_ns), whole_ns);
-  return std::max<int64_t>(to_ns - from_ns, 0) * static_cast<int64_t>(options_.loops);
+  int64_t span_ns = 0;
+  const int64_t pass_ns = std::max<int64_t>(to_ns - from_ns, 0);
+  if (__builtin_mul_overflow(pass_ns, options_.loops, &span_ns)) return std::nullopt;
+  return span_ns;
 }
 
 }  // namespace blktape

@@ -41,6 +41,22 @@ TEST(ScheduleTest, WithoutCompletionsTheGapRunsFromArrivalToArrival) {
   EXPECT_EQ(schedule.Advance(Read(100, {})), 10) << "cut to 20, then halved";
 }
 
+TEST(ScheduleTest, NothingIsDueFartherThanSumsOfTimesFit) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  Schedule schedule(1.0, std::nullopt);
+  EXPECT_EQ(schedule.Advance(Read(INT64_MIN, {})), 0);
+  EXPECT_EQ(schedule.Advance(Read(INT64_MIN + kMost - 1, {})), kMost - 1);
+  EXPECT_EQ(schedule.Advance(Read(INT64_MAX, {})), kMost);
+  Schedule slow(0.001, std::nullopt);
+  EXPECT_EQ(slow.Advance(Read(INT64_MAX, {})), 0);
+  EXPECT_EQ(slow.Advance(Read(INT64_MAX - (int64_t{1} << 60), {})), -kMost) << "2^60 by 1000";
+  EXPECT_EQ(slow.Advance(Read(INT64_MIN, {})), -kMost);
+  Schedule capped(1.0, /*idle_cap_ns=*/25);
+  EXPECT_EQ(capped.Advance(Read(INT64_MIN, {})), 0);
+  EXPECT_EQ(capped.Advance(Read(INT64_MAX, {})), 25);
+  EXPECT_EQ(capped.idle_cut_ns(), INT64_MAX - 25);
+}
+
 TEST(ScheduleTest, ARecordWithoutATimeIsDueWithTheOneBeforeIt) {
   Schedule schedule(1.0, std::nullopt);
   schedule.Advance(Read(10, {}));
