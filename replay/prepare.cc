@@ -99,12 +99,10 @@ class Preparation {
 
  private:
   Status Open() {
-    const auto& meant = options_.replay.identities;
-    const auto found = meant.find(options_.target_path);
     ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
                      Target::Open(options_.target_path,
                                   {.overwrite = options_.replay.overwrite,
-                                   .identity = found == meant.end() ? "" : found->second}));
+                                   .identity = options_.replay.IdentityAt(options_.target_path)}));
     identities_ = {{options_.target_path, target->identity()}};
     const std::string& name = target->description().name();
     disk_ = DiskOfPartition(MachineView(), name).value_or(name);

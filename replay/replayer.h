@@ -49,6 +49,11 @@ struct ReplayOptions {
   // By path, what a target was when it was shown or used before (Target::identity): another device
   // or file that the path leads to by now is refused. Paths that are not in it may lead anywhere.
   std::map<std::string, std::string> identities;
+  // Of the one at `path`; empty: it may lead anywhere.
+  std::string IdentityAt(const std::string& path) const {
+    const auto meant = identities.find(path);
+    return meant == identities.end() ? "" : meant->second;
+  }
   TimingRule rule = TimingRule::kTimed;
   double speed = 1.0;
   std::optional<int64_t> idle_cap_ns;

@@ -329,13 +329,11 @@ Status OpenTargets(const ReplayOptions& options, const Footprint& footprint,
       setup->plan.targets.push_back(made_up);
       continue;
     }
-    const auto meant = options.identities.find(path);
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<Target> target,
-        Target::Open(path, {.write = !options.skip_writes,
-                            .overwrite = options.overwrite,
-                            .keep_paths = {options.trace_path, options.result_path},
-                            .identity = meant == options.identities.end() ? "" : meant->second}));
+    ASSIGN_OR_RETURN(std::unique_ptr<Target> target,
+                     Target::Open(path, {.write = !options.skip_writes,
+                                         .overwrite = options.overwrite,
+                                         .keep_paths = {options.trace_path, options.result_path},
+                                         .identity = options.IdentityAt(path)}));
     if (!options.queue_settings.empty() && !target->is_block_device()) {
       return Invalid(path + " is a file: the queue of the disk below it is not its own to set\n" +
                      "  try:  a block device as the target, or without queue settings");
