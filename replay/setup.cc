@@ -195,7 +195,11 @@ Status ResolveMappings(const ReplayOptions& options, const proto::Header& header
     return static_cast<uint32_t>(paths->size() - 1);
   };
   std::vector<bool> left_out(target_of_device->size());
-  for (const ReplayOptions::Mapping& mapping : options.mappings) {
+  // What is said of a device by name goes before what is said of all the others.
+  std::vector<ReplayOptions::Mapping> mappings = options.mappings;
+  std::stable_partition(mappings.begin(), mappings.end(),
+                        [](const auto& mapping) { return !mapping.device.empty(); });
+  for (const ReplayOptions::Mapping& mapping : mappings) {
     bool known = mapping.device.empty();
     for (size_t device = 0; device < target_of_device->size(); ++device) {
       const std::string name = static_cast<int>(device) < header.devices_size()

@@ -117,6 +117,27 @@ TEST(ReplayerTest, RecordedDevicesThatShareTheAddressesOfATargetAreNamed) {
   EXPECT_THAT(shared(), IsEmpty());
 }
 
+TEST(ReplayerTest, WhatIsSaidOfADeviceByNameGoesBeforeTheTargetOfAllOthers) {
+  IoRecord read = Read(3'000, 4'000);
+  read.device = 1;
+  ReplayOptions options;
+  options.trace_path = TempTrace("named.tape", {Write(1'000, 2'000), read}, /*devices=*/2);
+  const std::string all = FreshPath("all.img");
+  const std::string named = FreshPath("named.img");
+  for (const std::string& path : {all, named}) std::ofstream(path) << std::string(1 << 20, '\0');
+  options.mappings = {{"", all}, {"sda", "none"}};
+  const auto left_out = PreviewReplay(options, /*whole=*/true, kRunOn);
+  ASSERT_TRUE(left_out.ok()) << left_out.status().message();
+  EXPECT_THAT(left_out->planned_by_op, ElementsAre(Pair("read", 1)));
+  EXPECT_THAT(left_out->skipped, ElementsAre(Pair("device not mapped", 1)));
+  // With both named nothing goes to the other target: it is not opened.
+  options.mappings = {{"", all}, {"sda", named}, {"sdb", named}};
+  const auto both = PreviewReplay(options, /*whole=*/true, kRunOn);
+  ASSERT_TRUE(both.ok()) << both.status().message();
+  ASSERT_THAT(both->targets, SizeIs(1));
+  EXPECT_EQ(both->targets[0].path(), named);
+}
+
 TEST(ReplayerTest, NoMoreMemoryIsTakenThanTheTraceCouldFill) {
   constexpr uint64_t kMiB = 1 << 20;
   const std::string path =
