@@ -36,7 +36,8 @@ struct ScoreReport {
   std::string state;       // "as-is"
   std::string rule;        // "score 1: timed x1, max order"
   std::vector<proto::Device> targets;
-  std::string reference;  // "simulated drive, version 1", or the folder of a measured one
+  std::vector<std::string> shared;  // recorded devices whose addresses overlap on one target
+  std::string reference;            // "simulated drive, version 1", or the folder of a measured one
   uint64_t lost_events = 0;
   bool loss_accepted = false;
   int64_t recording_ns = 0;

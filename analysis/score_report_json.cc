@@ -145,6 +145,7 @@ Json ScoreJson(const ScoreReport& report) {
   json["reference"] = report.reference;
   json["comparison"] = ComparisonJson(report.comparison);
   json["targets"] = TargetsJson(report);
+  json["shared"] = report.shared;
   json["lost_events"] = report.lost_events;
   json["loss_accepted"] = report.loss_accepted;
   json["recording_ns"] = report.recording_ns;

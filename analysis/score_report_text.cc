@@ -85,6 +85,10 @@ std::string Conditions(const ScoreReport& report) {
   text += Wrapped("Trace         ", "              ", report.trace_name);
   text += "  SHA-256     " + report.trace_hash + "\n";
   text += Wrapped("Target        ", "              ", TargetNames(report));
+  for (const std::string& one : report.shared) {
+    text +=
+        Wrapped("Shared        ", "              ", one + ": their I/Os go to the same addresses");
+  }
   text += "State         " + report.state + "\n";
   text += Wrapped("Rule          ", "              ", report.rule);
   text += Wrapped("Reference     ", "              ", report.reference + " = 1000");

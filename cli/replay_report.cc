@@ -160,7 +160,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
         Line("stolen", FormatDurationNs(outcome.stolen_ns()) + " of CPU time by the hypervisor");
   }
   for (const std::string& one : plan.shared()) {
-    text += WrappedLine("shared", one + ": they overwrite one another");
+    text += WrappedLine("shared", one + ": their I/Os go to the same addresses");
   }
   text += Warnings(outcome);
   text += "\n" + LatencyHeading("");

@@ -170,6 +170,8 @@ class Session {
       for (const proto::Device& target : header.replay().targets()) {
         report_.targets.push_back(target);
       }
+      const auto& shared = header.replay().shared();
+      report_.shared.assign(shared.begin(), shared.end());
     }
     for (const std::string& reason : WhyTargetsDiffer(*manifest_, header)) {
       run.invalid_reasons.push_back(reason);

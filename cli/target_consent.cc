@@ -50,8 +50,7 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
 
 void TellShared(const ReplayPreview& preview, const std::string& way_out) {
   for (const std::string& one : preview.shared) {
-    std::fprintf(stderr, "warning: %s: they share its addresses, and overwrite one another\n",
-                 one.c_str());
+    std::fprintf(stderr, "warning: %s: their I/Os go to the same addresses\n", one.c_str());
   }
   if (!preview.shared.empty() && !way_out.empty()) {
     std::fprintf(stderr, "  try:  %s\n", way_out.c_str());

@@ -95,6 +95,7 @@ class ScoreSessionTest : public ::testing::Test {
       target->set_path("/dev/sdx");
       target->set_model("Paper SSD");
       target->set_scheduler(scheduler_(options.cycle));
+      for (const std::string& one : shared_) header.mutable_replay()->add_shared(one);
       ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(options.result_path, header));
       int64_t now_ns = 0;
       for (uint64_t i = 0; i < kIos; ++i) {
@@ -139,6 +140,7 @@ class ScoreSessionTest : public ::testing::Test {
   FakeClock clock_;
   std::atomic<bool> stop_ = false;
   std::vector<std::string> calls_;
+  std::vector<std::string> shared_;  // as the results' headers name them
   std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 20'000; };
 };
@@ -153,6 +155,19 @@ TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
   // 0.44 s of waiting in 4,399 x 1 ms + 100 us, times 28,800 s.
   EXPECT_NEAR(*report->storage_wait_s_per_workday(), 2880.589, 0.001);
   EXPECT_THAT(report->trace_hash, ::testing::SizeIs(64));
+}
+
+TEST_F(ScoreSessionTest, RecordedDevicesThatShareTheTargetAreNamed) {
+  const auto drive = Drive([](uint32_t) { return kReferenceNs; });
+  options_.cycles = 1;
+  shared_ = {"sda, sdb on /dev/sdx"};
+  const auto report = Run(drive);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->shared, ElementsAre("sda, sdb on /dev/sdx"));
+  EXPECT_THAT(
+      ScoreText(*report),
+      HasSubstr("Shared        sda, sdb on /dev/sdx: their I/Os go to the same addresses\n"));
+  EXPECT_EQ(ScoreJson(*report)["shared"], nlohmann::ordered_json({"sda, sdb on /dev/sdx"}));
 }
 
 TEST(ScoreReportTest, ARecordingOfNoLengthHasNoWorkday) {

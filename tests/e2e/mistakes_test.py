@@ -1,6 +1,8 @@
 """What goes wrong at a user's hands: named, explained, with the exit status that fits, harming nothing."""
 
+import glob
 import hashlib
+import json
 import os
 import pty
 import shutil
@@ -112,6 +114,30 @@ class MissingFileTest(unittest.TestCase):
         self.check_refused(1, "record", "--device", "/dev/no-such-disk", "-o", "/tmp/never.tape", "--", "true",
                            says=["no-such-disk"])
         self.assertFalse(os.path.exists("/tmp/never.tape"))
+
+
+class SharedTargetTest(unittest.TestCase):
+    """Several recorded devices sent to the same addresses of one target: done, and told."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.trace, self.target = (os.path.join(folder.name, name) for name in ("two.tape", "target.img"))
+        blktape.ok("import", "-o", self.trace, *sorted(glob.glob("tests/capture/data/*.zst")))
+        self.shared = "loop2, nvme0n1 on " + self.target
+
+    def test_a_replay_warns_and_its_result_says_so(self):
+        words = ["replay", self.trace, "--target", self.target, "--create", "--max", "--unsupported", "skip", "--json"]
+        done = blktape.ok(*words, "--to", "1s")
+        self.assertIn("warning: %s: their I/Os go to the same addresses\n  try:  --map " % self.shared, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["shared"], [self.shared])
+        done = blktape.ok(*words[:-1], "--map", "loop2=none", "--to", "1s")
+        self.assertNotIn("same addresses", done.stderr + done.stdout)
+
+    def test_a_preview_says_so(self):
+        done = blktape.ok("replay", self.trace, "--target", self.target, "--create", "--unsupported", "skip", "--dry-run",
+                          "--to", "1s")
+        self.assertIn("warning: " + self.shared, done.stderr)
 
 
 class WithoutRightsTest(unittest.TestCase):
