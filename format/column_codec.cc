@@ -2,7 +2,10 @@
 
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <unordered_map>
@@ -41,146 +44,6 @@ uint64_t Difference(int64_t a, int64_t b) {
 }
 
 int64_t Sum(int64_t a, uint64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + b); }
-
-class Encoder {
- public:
-  Encoder(std::span<const IoRecord> records, proto::RecordBatch* batch)
-      : records_(records), batch_(batch), values_(records.size()) {}
-
-  void Run() {
-    batch_->Clear();
-    batch_->set_count(static_cast<uint32_t>(records_.size()));
-    if (records_.empty()) return;
-    PutAll(batch_->mutable_device(), [](const IoRecord& io) { return io.device; });
-    PutAll(batch_->mutable_op(), [](const IoRecord& io) { return static_cast<uint64_t>(io.op); });
-    PutAll(batch_->mutable_flags(), [](const IoRecord& io) { return io.flags; });
-    PutAll(batch_->mutable_bytes(), [](const IoRecord& io) { return io.bytes; });
-    PutLba();
-    PutTimes();
-    PutPlain(&IoRecord::error, [this] { return batch_->mutable_error(); });
-    PutPlain(&IoRecord::pid, [this] { return batch_->mutable_pid(); });
-    PutPlain(&IoRecord::process, [this] { return batch_->mutable_process(); });
-    PutPlain(&IoRecord::cpu, [this] { return batch_->mutable_cpu(); });
-    PutPlain(&IoRecord::merged_bios, [this] { return batch_->mutable_merged_bios(); });
-    PutPlain(&IoRecord::prio, [this] { return batch_->mutable_prio(); });
-    PutOrdinal();
-  }
-
- private:
-  template <typename Value>
-  void PutAll(proto::Column* column, Value value) {
-    for (size_t i = 0; i < records_.size(); ++i) values_[i] = value(records_[i]);
-    PutPlanes(values_, column);
-  }
-
-  // `value` yields the coded value of a record, or nothing; `column` makes the column.
-  template <typename Value, typename MakeColumn>
-  void PutSome(Value value, MakeColumn column) {
-    size_t count = 0;
-    absent_.clear();
-    for (size_t i = 0; i < records_.size(); ++i) {
-      const std::optional<uint64_t> coded = value(records_[i]);
-      if (coded) {
-        values_[count++] = *coded;
-      } else {
-        absent_.push_back(i);
-      }
-    }
-    if (count == 0) return;
-    proto::Column* const to = column();
-    if (!absent_.empty()) PutPresent(to->mutable_present());
-    PutPlanes(std::span(values_).first(count), to);
-  }
-
-  // A bit a record, first record lowest; those in absent_ are 0, as is what fills the last byte.
-  void PutPresent(std::string* present) const {
-    present->assign((records_.size() + 7) / 8, '\xff');
-    if (const size_t tail_bits = records_.size() % 8; tail_bits != 0) {
-      present->back() = static_cast<char>((1 << tail_bits) - 1);
-    }
-    for (const size_t i : absent_) {
-      (*present)[i / 8] = static_cast<char>((*present)[i / 8] & ~(1 << (i % 8)));
-    }
-  }
-
-  template <typename MakeColumn>
-  void PutPlain(std::optional<uint32_t> IoRecord::* field, MakeColumn column) {
-    PutSome([field](const IoRecord& io) { return std::optional<uint64_t>(io.*field); }, column);
-  }
-
-  void PutLba() {
-    StreamEnds ends;
-    PutSome(
-        [&ends](const IoRecord& io) -> std::optional<uint64_t> {
-          if (!io.lba) return std::nullopt;
-          uint64_t& end = ends[io];
-          const uint64_t coded = ZigZag(io.lba->sectors - end);
-          end = EndSectors(io);
-          return coded;
-        },
-        [this] { return batch_->mutable_lba(); });
-  }
-
-  void PutTimes() {
-    for (const IoRecord& io : records_) {
-      if (io.arrival_ns()) {
-        batch_->set_base_ns(*io.arrival_ns());
-        break;
-      }
-    }
-    int64_t previous = batch_->base_ns();
-    const auto advance = [&previous](const IoRecord& io) {
-      previous = io.arrival_ns().value_or(previous);
-    };
-    PutSome(
-        [&](const IoRecord& io) -> std::optional<uint64_t> {
-          const int64_t base = previous;
-          advance(io);
-          if (!io.queue_ns) return std::nullopt;
-          return ZigZag(Difference(*io.queue_ns, base));
-        },
-        [this] { return batch_->mutable_queue(); });
-    previous = batch_->base_ns();
-    PutSome(
-        [&](const IoRecord& io) -> std::optional<uint64_t> {
-          const int64_t base = previous;
-          advance(io);
-          if (!io.issue_ns) return std::nullopt;
-          return ZigZag(Difference(*io.issue_ns, io.queue_ns.value_or(base)));
-        },
-        [this] { return batch_->mutable_issue(); });
-    previous = batch_->base_ns();
-    PutSome(
-        [&](const IoRecord& io) -> std::optional<uint64_t> {
-          const int64_t base = CompletionBase(io, previous);
-          advance(io);
-          if (!io.complete_ns) return std::nullopt;
-          return ZigZag(Difference(*io.complete_ns, base));
-        },
-        [this] { return batch_->mutable_complete(); });
-  }
-
-  void PutOrdinal() {
-    std::optional<uint64_t> expected;
-    PutSome(
-        [&](const IoRecord& io) -> std::optional<uint64_t> {
-          if (!io.ordinal) return std::nullopt;
-          if (!expected) {
-            batch_->set_base_ordinal(*io.ordinal);
-            expected = io.ordinal;
-          }
-          const uint64_t coded = ZigZag(*io.ordinal - *expected);
-          expected = *io.ordinal + 1;
-          return coded;
-        },
-        [this] { return batch_->mutable_ordinal(); });
-  }
-
-  std::span<const IoRecord> records_;
-  proto::RecordBatch* batch_;
-  std::vector<uint64_t> values_;  // scratch, one a record
-  std::vector<size_t> absent_;    // scratch: records without a value
-};
 
 Status Bad(const char* column, const char* what) {
   return Status(StatusCode::kDataLoss, std::string("column ") + column + ": " + what);
@@ -321,11 +184,177 @@ class Decoder {
   std::vector<uint64_t> values_;
 };
 
+// The columns of a batch, in the order of their field numbers.
+enum ColumnId {
+  kDevice,
+  kOp,
+  kFlags,
+  kBytes,
+  kLba,
+  kQueue,
+  kIssue,
+  kComplete,
+  kError,
+  kPid,
+  kProcess,
+  kCpu,
+  kMergedBios,
+  kPrio,
+  kOrdinal,
+  kColumns
+};
+
+constexpr std::array<proto::Column* (proto::RecordBatch::*)(), kColumns> kMakeColumn = {
+    &proto::RecordBatch::mutable_device,      &proto::RecordBatch::mutable_op,
+    &proto::RecordBatch::mutable_flags,       &proto::RecordBatch::mutable_bytes,
+    &proto::RecordBatch::mutable_lba,         &proto::RecordBatch::mutable_queue,
+    &proto::RecordBatch::mutable_issue,       &proto::RecordBatch::mutable_complete,
+    &proto::RecordBatch::mutable_error,       &proto::RecordBatch::mutable_pid,
+    &proto::RecordBatch::mutable_process,     &proto::RecordBatch::mutable_cpu,
+    &proto::RecordBatch::mutable_merged_bios, &proto::RecordBatch::mutable_prio,
+    &proto::RecordBatch::mutable_ordinal,
+};
+
 }  // namespace
 
+class BatchEncoder::Impl {
+ public:
+  void Add(const IoRecord& io) {
+    BLKTAPE_CHECK(count_ < kMaxBatchRecords);
+    row_ = count_ % kRows;
+    if (row_ == 0) BeginBlock();
+    ++count_;
+    Put(kDevice, io.device);
+    Put(kOp, static_cast<uint64_t>(io.op));
+    Put(kFlags, io.flags);
+    Put(kBytes, io.bytes);
+    if (io.lba) {
+      uint64_t& end = ends_[io];
+      Put(kLba, ZigZag(io.lba->sectors - end));
+      end = EndSectors(io);
+    }
+    PutTimes(io);
+    if (io.error) Put(kError, *io.error);
+    if (io.pid) Put(kPid, *io.pid);
+    if (io.process) Put(kProcess, *io.process);
+    if (io.cpu) Put(kCpu, *io.cpu);
+    if (io.merged_bios) Put(kMergedBios, *io.merged_bios);
+    if (io.prio) Put(kPrio, *io.prio);
+    if (io.ordinal) {
+      if (!base_ordinal_) base_ordinal_ = next_ordinal_ = *io.ordinal;
+      Put(kOrdinal, ZigZag(*io.ordinal - next_ordinal_));
+      next_ordinal_ = *io.ordinal + 1;
+    }
+  }
+
+  size_t count() const { return count_; }
+
+  void Finish(proto::RecordBatch* batch) {
+    batch->Clear();
+    batch->set_count(static_cast<uint32_t>(count_));
+    if (base_ns_) batch->set_base_ns(*base_ns_);
+    if (base_ordinal_) batch->set_base_ordinal(*base_ordinal_);
+    values_.resize(count_);
+    for (int column = 0; column < kColumns; ++column) {
+      const size_t there = Gather(column);
+      if (there == 0) continue;
+      proto::Column* const to = (batch->*kMakeColumn[column])();
+      if (there < count_) PutPresent(column, to->mutable_present());
+      PutPlanes(std::span(values_).first(there), to);
+    }
+    count_ = 0;
+    ends_ = StreamEnds();
+    base_ns_.reset();
+    base_ordinal_.reset();
+  }
+
+ private:
+  // The values of a block's records lie together, a bit each says which are there. So a record
+  // touches few places, and what is read back is read from one end to the other.
+  static constexpr size_t kRows = 64;
+  struct Block {
+    uint64_t present[kColumns];
+    uint64_t values[kColumns][kRows];
+  };
+
+  void BeginBlock() {
+    const size_t index = count_ / kRows;
+    if (index == blocks_.size()) blocks_.emplace_back();
+    block_ = &blocks_[index];
+    std::fill_n(block_->present, kColumns, 0);
+  }
+
+  void Put(ColumnId column, uint64_t value) {
+    block_->present[column] |= uint64_t{1} << row_;
+    block_->values[column][row_] = value;
+  }
+
+  void PutTimes(const IoRecord& io) {
+    // The first time of the batch, so that its number is small too.
+    const std::optional<int64_t> arrival_ns = io.arrival_ns();
+    if (!base_ns_) {
+      base_ns_ = arrival_ns ? arrival_ns : io.complete_ns;
+      previous_ns_ = base_ns_.value_or(0);
+    }
+    if (io.queue_ns) Put(kQueue, ZigZag(Difference(*io.queue_ns, previous_ns_)));
+    if (io.issue_ns) {
+      Put(kIssue, ZigZag(Difference(*io.issue_ns, io.queue_ns.value_or(previous_ns_))));
+    }
+    if (io.complete_ns) {
+      Put(kComplete, ZigZag(Difference(*io.complete_ns, CompletionBase(io, previous_ns_))));
+    }
+    previous_ns_ = arrival_ns.value_or(previous_ns_);
+  }
+
+  // Puts the values of `column` into values_; how many there are.
+  size_t Gather(int column) {
+    size_t there = 0;
+    for (size_t begin = 0; begin < count_; begin += kRows) {
+      const Block& block = blocks_[begin / kRows];
+      const uint64_t* const values = block.values[column];
+      uint64_t present = block.present[column];
+      if (present == ~uint64_t{0}) {
+        std::copy_n(values, kRows, &values_[there]);
+        there += kRows;
+        continue;
+      }
+      for (; present != 0; present &= present - 1)
+        values_[there++] = values[std::countr_zero(present)];
+    }
+    return there;
+  }
+
+  // A bit a record, first record lowest; what fills the last byte is 0.
+  void PutPresent(int column, std::string* present) const {
+    present->resize((count_ + 7) / 8);
+    for (size_t i = 0; i < present->size(); ++i) {
+      const uint64_t bits = blocks_[i * 8 / kRows].present[column];
+      (*present)[i] = static_cast<char>(bits >> (i * 8 % kRows));
+    }
+  }
+
+  std::deque<Block> blocks_;  // never moves; those beyond count_ are of a batch before
+  Block* block_ = nullptr;    // of the record being added
+  size_t row_ = 0;            // its place there
+  size_t count_ = 0;
+  StreamEnds ends_;
+  std::optional<int64_t> base_ns_;
+  int64_t previous_ns_ = 0;  // arrival of the record before that has one
+  std::optional<uint64_t> base_ordinal_;
+  uint64_t next_ordinal_ = 0;
+  std::vector<uint64_t> values_;  // scratch, one a record
+};
+
+BatchEncoder::BatchEncoder() : impl_(std::make_unique<Impl>()) {}
+BatchEncoder::~BatchEncoder() = default;
+void BatchEncoder::Add(const IoRecord& io) { impl_->Add(io); }
+size_t BatchEncoder::count() const { return impl_->count(); }
+void BatchEncoder::Finish(proto::RecordBatch* batch) { impl_->Finish(batch); }
+
 void EncodeBatch(std::span<const IoRecord> records, proto::RecordBatch* batch) {
-  BLKTAPE_CHECK(records.size() <= kMaxBatchRecords);
-  Encoder(records, batch).Run();
+  BatchEncoder encoder;
+  for (const IoRecord& io : records) encoder.Add(io);
+  encoder.Finish(batch);
 }
 
 Status DecodeBatch(const proto::RecordBatch& batch, std::vector<IoRecord>* records) {

@@ -56,7 +56,7 @@ class TraceWriterImpl : public TraceWriter {
                     "a record of device " + std::to_string(record.device) +
                         ", but the trace header has " + std::to_string(device_count_));
     }
-    pending_.push_back(record);
+    pending_.Add(record);
     Count(record);
     return EndFrameIfFull();
   }
@@ -163,10 +163,9 @@ class TraceWriterImpl : public TraceWriter {
 
   void AppendPendingBatch() {
     AppendNewProcessNames();
-    if (pending_.empty()) return;
-    EncodeBatch(pending_, batch_.mutable_batch());
-    frame_records_ += pending_.size();
-    pending_.clear();
+    if (pending_.count() == 0) return;
+    frame_records_ += pending_.count();
+    pending_.Finish(batch_.mutable_batch());
     AppendDelimited(batch_, &content_);
     if (batch_.batch().count() < kMinSplitRecords) return;
     const size_t batch_begin = content_.size() - batch_.batch().ByteSizeLong();
@@ -202,7 +201,7 @@ class TraceWriterImpl : public TraceWriter {
   }
 
   Status EndFrameIfFull() {
-    if (frame_records_ + pending_.size() >= records_per_frame_ ||
+    if (frame_records_ + pending_.count() >= records_per_frame_ ||
         content_.size() >= kFrameMessagesBytes) {
       return EndFrame();
     }
@@ -283,7 +282,7 @@ class TraceWriterImpl : public TraceWriter {
   // The frame being filled: messages so far, then the records that form its next batch.
   std::string content_;
   std::vector<size_t> block_ends_;
-  std::vector<IoRecord> pending_;
+  BatchEncoder pending_;
   proto::Message batch_;  // kept for its memory
   uint64_t frame_number_ = 0;
   uint64_t frame_records_ = 0;  // in content_

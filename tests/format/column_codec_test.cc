@@ -74,6 +74,57 @@ TEST(ColumnCodecTest, ManyDevicesRoundTrip) {
   EXPECT_EQ(back, records);
 }
 
+TEST(ColumnCodecTest, ACompletionBeforeTheFirstArrivalIsTheBase) {
+  IoRecord lonely;
+  lonely.complete_ns = 700;
+  const std::vector<IoRecord> records = {lonely, Write4k(1'000, 0)};
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  EXPECT_EQ(batch.base_ns(), 700);
+  EXPECT_EQ(batch.complete().planes(), std::string("\x00\xC8", 2)) << "zigzag of 0 and of 100";
+  std::vector<uint64_t> queue;
+  ASSERT_TRUE(GetPlanes(batch.queue(), 1, 8, &queue));
+  EXPECT_EQ(queue[0], 600u) << "zigzag(1000 - 700)";
+  std::vector<IoRecord> back;
+  ASSERT_TRUE(DecodeBatch(batch, &back).ok());
+  EXPECT_EQ(back, records);
+}
+
+TEST(ColumnCodecTest, PresentHasABitForEachOfManyRecords) {
+  // 130 records, of which those of even number have a pid: their number.
+  std::vector<IoRecord> records(130);
+  for (uint32_t i = 0; i < 130; i += 2) records[i].pid = i;
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  EXPECT_EQ(batch.pid().present(), std::string(16, '\x55') + '\x01');
+  std::string planes;
+  for (int i = 0; i < 130; i += 2) planes.push_back(static_cast<char>(i));
+  EXPECT_EQ(batch.pid().planes(), planes);
+  EXPECT_FALSE(batch.has_cpu());
+}
+
+TEST(ColumnCodecTest, ABatchKnowsNothingOfTheOneBefore) {
+  IoRecord first = Write4k(1'000, 80);
+  first.pid = 7;
+  first.ordinal = 3;
+  BatchEncoder encoder;
+  encoder.Add(first);
+  proto::RecordBatch batch;
+  encoder.Finish(&batch);
+  EXPECT_EQ(batch.count(), 1u);
+  EXPECT_EQ(batch.base_ordinal(), 3u);
+  EXPECT_EQ(encoder.count(), 0u);
+
+  encoder.Add(Write4k(5'000, 8));
+  encoder.Finish(&batch);
+  EXPECT_EQ(batch.count(), 1u);
+  EXPECT_EQ(batch.base_ns(), 5'000);
+  EXPECT_EQ(batch.lba().planes(), "\x10") << "zigzag(8): no stream has ended at 88";
+  EXPECT_FALSE(batch.has_pid());
+  EXPECT_FALSE(batch.has_ordinal());
+  EXPECT_EQ(batch.base_ordinal(), 0u);
+}
+
 class ContradictoryBatchTest : public testing::Test {
  protected:
   ContradictoryBatchTest() {
