@@ -70,6 +70,12 @@ struct {
   __array(values, struct ring);
 } rings SEC(".maps");
 
+// Of all CPUs: names are rare.
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, BLKTAPE_NAME_RING_BYTES);
+} names SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
@@ -221,19 +227,16 @@ static __always_inline __u32 OwnerSlot(struct bio *bio) {
   return (__u32)(((__u64)bio >> 6) ^ ((__u64)bio >> 18)) & (OWNER_SLOTS - 1);
 }
 
-static __always_inline void TellName(__u32 pid, __u32 cpu, struct blktape_counters *counter) {
+static __always_inline void TellName(__u32 pid, struct blktape_counters *counter) {
   __u32 slot = pid & (NAME_SLOTS - 1);
   __u32 *known = bpf_map_lookup_elem(&named, &slot);
   if (!known || *known == pid) return;
-  void *ring = bpf_map_lookup_elem(&rings, &cpu);
-  if (!ring) return;
-  struct blktape_name *name = bpf_ringbuf_reserve(ring, sizeof(*name), 0);
+  struct blktape_name *name = bpf_ringbuf_reserve(&names, sizeof(*name), 0);
   if (!name) {
     counter->name_ring_full++;
     return;
   }
   *known = pid;
-  name->kind = BLKTAPE_NAME;
   name->pid = pid;
   bpf_get_current_comm(name->comm, sizeof(name->comm));
   bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
@@ -247,21 +250,19 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   if (!ring) return 0;
   struct blktape_finished *out = bpf_ringbuf_reserve(ring, sizeof(*out), 0);
   if (!out) return 0;
-  out->kind = BLKTAPE_FINISHED;
-  out->dev = slot->dev;
   out->issue_ns = slot->issue_ns;
   out->start_ns = slot->start_ns;
   out->complete_ns = complete_ns;
   out->sector = slot->sector;
   out->bytes = slot->bytes;
   out->pid = slot->pid;
+  out->asked = slot->asked;
+  out->status = status;
   out->flags = slot->flags;
   out->cpu = slot->cpu;
-  out->op = slot->op;
-  out->unused = 0;
   out->prio = slot->prio;
-  out->status = status;
-  out->asked = slot->asked;
+  out->op = slot->op;
+  out->device = slot->device;
   // An interrupt in between may count the same number: that one wakes too.
   __u64 count = ++counter->finished;
   bpf_ringbuf_submit(out, (count & wake_mask) == 0 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
@@ -312,7 +313,7 @@ int BPF_PROG(on_issue, struct request *rq) {
     // What was asked is a sync bio; the request itself says PREFLUSH of every flush.
     flags = asked ? kFlagSync : kFlagDerived;
     // A derived one is of a kernel worker, which queued nothing that would have told its name.
-    if (!asked && want_names) TellName(pid, bpf_get_smp_processor_id(), counter);
+    if (!asked && want_names) TellName(pid, counter);
   } else {
     struct bio *bio = rq->bio;
     slot->sector = rq->__sector;
@@ -330,7 +331,7 @@ int BPF_PROG(on_issue, struct request *rq) {
   slot->cpu = bpf_get_smp_processor_id();
   slot->flags = flags;
   slot->op = op;
-  slot->dev = devices[device & (BLKTAPE_MAX_DEVICES - 1)].dev;
+  slot->device = (__u8)device;
   slot->asked = asked;
   slot->issue_ns = bpf_ktime_get_ns();
   slot->rq = address;
@@ -440,7 +441,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
       __sync_fetch_and_add(&counter->flagged_writes, 1);
     }
   }
-  if (want_names) TellName(pid, cpu, counter);
+  if (want_names) TellName(pid, counter);
   if (devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues == 0) {
     __u64 key = (__u64)bio;
     // As with tags: a bio that is queued again has completed unseen.
@@ -458,7 +459,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
                                  .flags = FlagsOf(opf),
                                  .prio = bio->bi_ioprio,
                                  .op = bytes == 0 && preflush ? kFlush : op,
-                                 .dev = devices[device & (BLKTAPE_MAX_DEVICES - 1)].dev};
+                                 .device = (__u8)device};
     if (bpf_map_update_elem(&bios, &key, &entry, BPF_ANY) != 0) {
       __sync_fetch_and_add(&counter->bio_table_full, 1);
     }

@@ -7,6 +7,7 @@
 #define BLKTAPE_MAX_DEVICES 32
 #define BLKTAPE_MAX_CPUS 1024
 #define BLKTAPE_OWN_PIDS 3
+#define BLKTAPE_NAME_RING_BYTES (1 << 20)
 
 // Reads and writes of 0 to 2 MiB are counted in an array by size in sectors; what else is queued is
 // rare and counted by a hash of (op, bytes).
@@ -31,38 +32,33 @@ struct blktape_slot {
   __u16 cpu;
   __u16 flags;  // kFlag... of the first bio, which still has PREFLUSH and FUA
   __u16 prio;
-  __u8 op;  // Op of io_record.h
-  __u8 unused;
+  __u8 op;      // Op of io_record.h
+  __u8 device;  // its place in `devices`
   __u32 asked;  // flush: how many software asked for
-  __u32 dev;
+  __u32 unused;
 };
 
-enum blktape_event_kind {
-  BLKTAPE_FINISHED = 1,
-  BLKTAPE_NAME = 2,
-};
-
-// One finished request (or bio, on a bio-based device).
+// One finished request (or bio, on a bio-based device). With the header that the ring puts before
+// it a cache line.
 struct blktape_finished {
-  __u32 kind;
-  __u32 dev;
   __u64 issue_ns;     // 0: absent (bio-based)
   __u64 start_ns;     // 0: absent
   __u64 complete_ns;  // 0: its completion was not seen
   __u64 sector;
   __u32 bytes;
   __u32 pid;
+  __u32 asked;
+  __s32 status;  // blk_status_t, or a negative errno from kernels before 5.16
   __u16 flags;
   __u16 cpu;
+  __u16 prio;  // 0: none
   __u8 op;
-  __u8 unused;
-  __u16 prio;    // 0: none
-  __s32 status;  // blk_status_t, or a negative errno from kernels before 5.16
-  __u32 asked;
+  __u8 device;
 };
 
+// What a process is called, told before the first record that it is the process of. In a ring of
+// its own, so that it can be read before them.
 struct blktape_name {
-  __u32 kind;
   __u32 pid;
   char comm[16];
 };

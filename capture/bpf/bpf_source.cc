@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/types.h>
@@ -10,12 +11,16 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "capture/block_event.h"
 #include "capture/bpf/finished_record.h"
@@ -23,6 +28,7 @@
 #include "capture/bpf/mapped_array.h"
 #include "capture/bpf/queue_shape.h"
 #include "capture/bpf/queued_sizes.h"
+#include "capture/bpf/ring.h"
 #include "capture/bpf/ring_set.h"
 #include "capture/process_names.h"
 #include "format/io_record.h"
@@ -44,8 +50,23 @@ constexpr int kLongestNapMs = 50;
 // A completion takes its stamp first and is in the ring a moment later; a virtual CPU that loses
 // its core in between can take milliseconds.
 constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
+// A backlog is delivered in slices of time, each from all CPUs: so what waits to be put into order
+// is no more than that of a moment, however large the rings.
+constexpr int64_t kSliceNs = 50 * kNanosPerMilli;
 // Counts of sizes are read this often: there are thousands of them.
 constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
+// Between two looks at a name that is being written.
+constexpr int64_t kNamePauseNs = 50 * kNanosPerMicro;
+
+// A header of the ring and a record fill a cache line.
+static_assert(BPF_RINGBUF_HDR_SZ + sizeof(blktape_finished) == 64);
+
+// The front of a ring that holds nothing but T; null if there is none.
+template <typename T>
+const T* FrontOf(Ring* ring) {
+  const std::span<const std::byte> data = ring->Front();
+  return data.size() < sizeof(T) ? nullptr : reinterpret_cast<const T*>(data.data());
+}
 
 class BpfSource : public LiveSource {
  public:
@@ -68,19 +89,16 @@ class BpfSource : public LiveSource {
   std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
  private:
-  struct Finished {
-    uint32_t stream;
-    blktape_finished event;
-  };
-
   Status Load();
   Status OpenMaps();
   Status Attach();
   void SetWakeMask();
   void Release();
-  void Take(uint32_t cpu, const void* data, size_t bytes);
   void Drain(CaptureSink* sink);
-  void Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink);
+  void LearnNames();
+  std::optional<int64_t> OldestCompletion();
+  void DeliverUntil(int64_t ns, CaptureSink* sink);
+  void Deliver(uint32_t stream, IoRecord record, CaptureSink* sink);
   void ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink);
   void ReportInFlight(CaptureSink* sink);
 
@@ -100,10 +118,8 @@ class BpfSource : public LiveSource {
   int64_t last_drain_ns_ = 0;
   int64_t sizes_told_ns_ = 0;
   bool lost_any_ = false;
-  // One round's harvest: names first, so that no record precedes the name of its process.
-  std::vector<Finished> finished_;
-  std::vector<blktape_name> names_;
-  ProcessNames known_names_;
+  std::optional<Ring> name_ring_;  // read before the others, so that no record precedes its name
+  ProcessNames names_;
 };
 
 Status BpfSource::Load() {
@@ -155,14 +171,15 @@ Status BpfSource::Load() {
 }
 
 Status BpfSource::OpenMaps() {
-  rings_ = std::make_unique<RingSet>(
-      bpf_map__fd(skeleton_->maps.rings), cpus_,
-      [this](uint32_t cpu, const void* data, size_t bytes) { Take(cpu, data, bytes); });
+  rings_ = std::make_unique<RingSet>(bpf_map__fd(skeleton_->maps.rings), cpus_);
   // Also a CPU that is off has a ring: many machines have more places for CPUs than CPUs.
   RETURN_IF_ERROR(rings_->Make(options_.ring_bytes_per_cpu != 0
                                    ? options_.ring_bytes_per_cpu
                                    : PlanBuffersHere(cpus_).bytes_per_cpu / 2));
   SetWakeMask();
+  UniqueFd names(fcntl(bpf_map__fd(skeleton_->maps.names), F_DUPFD_CLOEXEC, 0));
+  if (!names) return ErrnoStatus(errno, "bpf: the ring of names");
+  RETURN_IF_ERROR(name_ring_.emplace().Map(std::move(names), BLKTAPE_NAME_RING_BYTES));
   RETURN_IF_ERROR(counters_.Map(bpf_map__fd(skeleton_->maps.counters), cpus_));
   RETURN_IF_ERROR(sizes_.Open(bpf_map__fd(skeleton_->maps.sizes),
                               bpf_map__fd(skeleton_->maps.rare_sizes), cpus_));
@@ -210,6 +227,7 @@ Status BpfSource::Start() {
 
 void BpfSource::Release() {
   rings_.reset();
+  name_ring_.reset();
   counters_.Unmap();
   sizes_.Close();
   slots_.Unmap();
@@ -217,37 +235,62 @@ void BpfSource::Release() {
   skeleton_ = nullptr;
 }
 
-void BpfSource::Take(uint32_t cpu, const void* data, size_t bytes) {
-  uint32_t kind = 0;
-  std::memcpy(&kind, data, sizeof kind);
-  if (kind == BLKTAPE_FINISHED && bytes >= sizeof(blktape_finished)) {
-    Finished finished{cpu, {}};
-    std::memcpy(&finished.event, data, sizeof finished.event);
-    finished_.push_back(finished);
-  } else if (kind == BLKTAPE_NAME && bytes >= sizeof(blktape_name)) {
-    blktape_name name{};
-    std::memcpy(&name, data, sizeof name);
-    names_.push_back(name);
+void BpfSource::Deliver(uint32_t stream, IoRecord record, CaptureSink* sink) {
+  record.device = devices_[record.device].dev;
+  sink->OnFinished(stream, record, names_.Find(*record.pid));
+}
+
+void BpfSource::LearnNames() {
+  name_ring_->Look();
+  const int64_t give_up_ns = Clock::Monotonic()->NowNs() + kCommitMarginNs;
+  while (true) {
+    while (const auto* name = FrontOf<blktape_name>(&*name_ring_)) {
+      ProcessComm comm{};
+      std::memcpy(comm.data(), name->comm, comm.size() - 1);
+      names_.Learn(name->pid, comm);
+      name_ring_->Pop();
+    }
+    name_ring_->Release();
+    // One that is being written holds up those behind it, whose records may be there already.
+    const int64_t now_ns = Clock::Monotonic()->NowNs();
+    if (!name_ring_->Busy() || now_ns >= give_up_ns) return;
+    Clock::Monotonic()->SleepUntilNs(now_ns + kNamePauseNs);
   }
 }
 
-void BpfSource::Deliver(uint32_t stream, const IoRecord& record, CaptureSink* sink) {
-  sink->OnFinished(stream, record, known_names_.Find(*record.pid));
+std::optional<int64_t> BpfSource::OldestCompletion() {
+  std::optional<int64_t> oldest_ns;
+  for (RingSet::CpuRing& one : rings_->rings()) {
+    const auto* event = FrontOf<blktape_finished>(&one.ring);
+    if (event == nullptr) continue;
+    const auto complete_ns = static_cast<int64_t>(event->complete_ns);
+    oldest_ns = std::min(oldest_ns.value_or(complete_ns), complete_ns);
+  }
+  return oldest_ns;
+}
+
+void BpfSource::DeliverUntil(int64_t ns, CaptureSink* sink) {
+  for (RingSet::CpuRing& one : rings_->rings()) {
+    while (const auto* event = FrontOf<blktape_finished>(&one.ring)) {
+      if (static_cast<int64_t>(event->complete_ns) >= ns) break;
+      Deliver(one.cpu, RecordOf(*event), sink);
+      one.ring.Pop();
+    }
+    one.ring.Release();
+  }
 }
 
 void BpfSource::Drain(CaptureSink* sink) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
-  rings_->Drain();
-  for (const blktape_name& name : names_) {
-    ProcessComm comm{};
-    std::memcpy(comm.data(), name.comm, comm.size() - 1);
-    known_names_.Learn(name.pid, comm);
+  // The name of a process is told before its first record: whose record is seen here, its name is
+  // seen after.
+  rings_->Look();
+  LearnNames();
+  while (const std::optional<int64_t> oldest_ns = OldestCompletion()) {
+    const int64_t end_ns = *oldest_ns + kSliceNs;
+    DeliverUntil(end_ns, sink);
+    if (end_ns > last_drain_ns_ && end_ns < now_ns) sink->OnWatermark(end_ns - kCommitMarginNs);
   }
-  names_.clear();
-  for (const Finished& finished : finished_) {
-    Deliver(finished.stream, RecordOf(finished.event), sink);
-  }
-  finished_.clear();
   ReportLosses(last_drain_ns_, now_ns, sink);
   if (now_ns - sizes_told_ns_ >= kSizesIntervalNs) {
     sizes_told_ns_ = now_ns;

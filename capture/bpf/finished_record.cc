@@ -49,7 +49,7 @@ uint32_t ErrnoOfStatus(int32_t status) {
 
 IoRecord RecordOf(const blktape_finished& event) {
   IoRecord record;
-  record.device = event.dev;
+  record.device = event.device;
   record.op = static_cast<Op>(event.op);
   record.flags = event.flags;
   if (record.op != Op::kFlush) {
@@ -78,21 +78,19 @@ IoRecord RecordOf(const blktape_finished& event) {
 }
 
 IoRecord RecordOf(const blktape_slot& slot) {
-  return RecordOf(blktape_finished{.kind = BLKTAPE_FINISHED,
-                                   .dev = slot.dev,
-                                   .issue_ns = slot.issue_ns,
+  return RecordOf(blktape_finished{.issue_ns = slot.issue_ns,
                                    .start_ns = slot.start_ns,
                                    .complete_ns = 0,
                                    .sector = slot.sector,
                                    .bytes = slot.bytes,
                                    .pid = slot.pid,
+                                   .asked = slot.asked,
+                                   .status = 0,
                                    .flags = slot.flags,
                                    .cpu = slot.cpu,
-                                   .op = slot.op,
-                                   .unused = 0,
                                    .prio = slot.prio,
-                                   .status = 0,
-                                   .asked = slot.asked});
+                                   .op = slot.op,
+                                   .device = slot.device});
 }
 
 }  // namespace blktape

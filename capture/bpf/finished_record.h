@@ -9,8 +9,8 @@
 
 namespace blktape {
 
-// What the programs tell of a request, as CaptureSink::OnFinished wants it: `device` is a kernel
-// dev_t, `process` absent. Pure.
+// What the programs tell of a request, as CaptureSink::OnFinished wants it but for `device`, which
+// is the place among the devices that the programs were given. Pure.
 IoRecord RecordOf(const blktape_finished& event);
 // Of one that is still in its slot: issued and not completed.
 IoRecord RecordOf(const blktape_slot& slot);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -290,6 +291,34 @@ TEST_F(BpfSourceTest, AnIoWhoseCompletionWasNotSeenIsDeliveredWithoutItAndCounte
   }
   EXPECT_EQ(open, slots);
   EXPECT_EQ(harvest_.records.size(), slots + 2);
+}
+
+// Two rings that have been left to fill for a quarter of a second: what came last to the one is not
+// delivered before what came first to the other.
+TEST_F(BpfSourceTest, ABacklogIsDeliveredInSlicesOfTime) {
+  BLKTAPE_REQUIRE(sysconf(_SC_NPROCESSORS_ONLN) >= 2, "two CPUs");
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const std::string name = std::filesystem::path(loop_->path()).filename().string();
+  // 2: a request completes on the very CPU that it came from.
+  ASSERT_TRUE(WriteAttribute("/sys/block/" + name + "/queue/rq_affinity", "2").ok());
+  ASSERT_TRUE(StartSource());
+  for (int i = 0; i < 26; ++i) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(i % 2, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    ASSERT_EQ(pwrite(fd_.get(), buffer_, 4096, i * 4096), 4096);
+    usleep(10'000);
+  }
+  sched_setaffinity(0, sizeof before, &before);
+  StopSource();
+  ASSERT_EQ(harvest_.records.size(), 26u);
+  int64_t newest_ns = 0;
+  for (const IoRecord& record : harvest_.records) {
+    EXPECT_GT(*record.complete_ns, newest_ns - 50 * kNanosPerMilli);
+    newest_ns = std::max(newest_ns, *record.complete_ns);
+  }
 }
 
 TEST_F(BpfSourceTest, RingsGrowUpToTheirBoundWhileItRecords) {

@@ -16,8 +16,7 @@ namespace {
 
 blktape_finished Event(Op op) {
   blktape_finished event{};
-  event.kind = BLKTAPE_FINISHED;
-  event.dev = 8u << 20 | 16;
+  event.device = 2;
   event.op = static_cast<uint8_t>(op);
   event.start_ns = 1000;
   event.issue_ns = 1500;
@@ -34,7 +33,7 @@ TEST(FinishedRecordTest, AWriteIsToldWithAllThatIsKnownOfIt) {
   event.flags = kFlagSync | kFlagFua;
   event.prio = 0x4007;
   const IoRecord record = RecordOf(event);
-  EXPECT_EQ(record.device, 8u << 20 | 16);
+  EXPECT_EQ(record.device, 2u);
   EXPECT_EQ(record.op, Op::kWrite);
   EXPECT_EQ(record.lba, Lba(2048));
   EXPECT_EQ(record.bytes, 12'288u);
@@ -96,7 +95,7 @@ TEST(FinishedRecordTest, NobodyQueuedADerivedFlush) {
 TEST(FinishedRecordTest, WhatIsStillInItsSlotIsIssuedAndNotCompleted) {
   blktape_slot slot{};
   slot.rq = 0xffff888012345678;
-  slot.dev = 8u << 20;
+  slot.device = 1;
   slot.op = static_cast<uint8_t>(Op::kDiscard);
   slot.sector = 64;
   slot.bytes = 4 << 20;
@@ -107,7 +106,7 @@ TEST(FinishedRecordTest, WhatIsStillInItsSlotIsIssuedAndNotCompleted) {
   slot.flags = kFlagSync;
   slot.prio = 2;
   const IoRecord record = RecordOf(slot);
-  EXPECT_EQ(record.device, 8u << 20);
+  EXPECT_EQ(record.device, 1u);
   EXPECT_EQ(record.op, Op::kDiscard);
   EXPECT_EQ(record.lba, Lba(64));
   EXPECT_EQ(record.bytes, 4u << 20);
