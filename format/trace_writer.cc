@@ -143,13 +143,9 @@ class TraceWriterImpl : public TraceWriter {
     Extent& extent = extents_[record.device];
     ++extent.records;
     if (!record.lba || record.bytes == 0) return;
-    // An address no device has must not wrap round to one that it has.
-    constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
-    const bool absurd = record.lba->sectors > kLast / kSectorBytes;
-    const uint64_t begin_bytes = absurd ? kLast : record.lba->bytes();
+    const uint64_t begin_bytes = record.lba->bytes();
     extent.begin_bytes = std::min(extent.begin_bytes, begin_bytes);
-    extent.end_bytes =
-        std::max(extent.end_bytes, begin_bytes + std::min(record.bytes, kLast - begin_bytes));
+    extent.end_bytes = std::max(extent.end_bytes, SaturatingAdd(begin_bytes, record.bytes));
     extent.address_bits |= begin_bytes | record.bytes;
   }
 

@@ -18,30 +18,30 @@ BUFFER_BYTES = 1 << 20
 
 def forty():
     """(op, offset, bytes) in order: addresses that go up, down and come again."""
-    todo = [("write", (number * 37 % 101) * 8192 + 4096, 4096) for number in range(23)]
-    todo += [("read", (number * 29 % 61) * 65536, 16384) for number in range(17)]
-    return todo
+    ios = [("write", (number * 37 % 101) * 8192 + 4096, 4096) for number in range(23)]
+    ios += [("read", (number * 29 % 61) * 65536, 16384) for number in range(17)]
+    return ios
 
 
 def transfers(seed, count, span_bytes):
     """Random reads and writes of whole pages."""
     rng = random.Random(seed)
-    todo = []
+    ios = []
     for _ in range(count):
         size = rng.choice((4096, 4096, 4096, 16384, 65536))
-        todo.append((rng.choice(("read", "write")), rng.randrange(0, span_bytes - size, 4096), size))
-    return todo
+        ios.append((rng.choice(("read", "write")), rng.randrange(0, span_bytes - size, 4096), size))
+    return ios
 
 
 def mixed(seed, count, span_bytes=MIXED_SPAN_BYTES):
     """Random reads and writes, single sectors among them, and fsyncs: ("flush", 0, 0)."""
     rng = random.Random(seed)
-    todo = []
+    ios = []
     for _ in range(count):
         size = rng.choice((512, 4096, 4096, 4096, 16384, 131072))
         offset = rng.randrange(0, span_bytes - size, 512 if size == 512 else 4096)
-        todo.append(rng.choices((("read", offset, size), ("write", offset, size), ("flush", 0, 0)), (5, 4, 1))[0])
-    return todo
+        ios.append(rng.choices((("read", offset, size), ("write", offset, size), ("flush", 0, 0)), (5, 4, 1))[0])
+    return ios
 
 
 class Disk:
@@ -68,9 +68,9 @@ class Disk:
             raise AssertionError("%s of %d bytes at %d gave %d" % (op, size, offset, done))
 
 
-def perform(device, todo, pause_s=0):
+def perform(device, ios, pause_s=0):
     with Disk(device) as disk:
-        for one in todo:
+        for one in ios:
             disk.perform(*one)
             time.sleep(pause_s)
 
