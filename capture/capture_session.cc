@@ -110,7 +110,6 @@ std::unordered_set<uint32_t> CaptureSession::DisksHolding(const std::string& pat
 Status CaptureSession::Open(const std::string& path) {
   std::unique_ptr<RecordingFile> next;
   ASSIGN_OR_RETURN(next, RecordingFile::Create(path, MakeHeader(), options_.file, &counter_));
-  if (file_ != nullptr) last_sync_of_old_ = file_->file().LastSync(ReadClocks().monotonic_ns);
   old_file_ = std::exchange(file_, std::move(next));
   own_disks_ = DisksHolding(path);
   judge_.SetFurtherCommits(FurtherCommitsNs(FolderOf(path)));
@@ -120,8 +119,9 @@ Status CaptureSession::Open(const std::string& path) {
 
 std::optional<SyncInterval> CaptureSession::LastSync(int64_t ns) const {
   const std::optional<SyncInterval> last = file_->file().LastSync(ns);
-  if (last) return last;
-  return last_sync_of_old_ && last_sync_of_old_->begin_ns <= ns ? last_sync_of_old_ : std::nullopt;
+  const std::optional<SyncInterval>& old = last_sync_of_old_;
+  if (!old || old->begin_ns > ns) return last;
+  return last && last->begin_ns > old->begin_ns ? last : old;
 }
 
 std::string CaptureSession::RenameProcess(std::string_view name) const {
@@ -242,7 +242,9 @@ Status CaptureSession::Rotate(const std::string& next_path) {
   const std::vector<uint32_t> own = OwnPids(old.get());
   pipeline_->SetOwnPids(own);
   source_->SetOwnPids(own);
-  return Close(old.get(), &summary);
+  const Status closed = Close(old.get(), &summary);
+  last_sync_of_old_ = old->file().LastSync(ReadClocks().monotonic_ns);
+  return closed;
 }
 
 Status CaptureSession::Finish() {

@@ -43,6 +43,7 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
     return Status(StatusCode::kAlreadyExists, path + " exists; nothing is ever overwritten");
   }
   const std::string partial = path + ".partial";
+  const int64_t made_ns = Clock::Monotonic()->NowNs();
   UniqueFd fd(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) {
     if (errno == EEXIST) {
@@ -57,7 +58,7 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
   // By it info and recover tell a recording that runs from one whose recorder has died. Where locks
   // do not exist (some network file systems) the file is as good without.
   (void)flock(fd.get(), LOCK_EX | LOCK_NB);
-  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, options));
+  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, made_ns, options));
   if (file->FreeBytes() == 0u) {
     unlink(partial.c_str());
     return Status(StatusCode::kResourceExhausted,
@@ -71,10 +72,12 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
   return file;
 }
 
-TraceFile::TraceFile(UniqueFd fd, std::string path, const TraceFileOptions& options)
+TraceFile::TraceFile(UniqueFd fd, std::string path, int64_t made_ns,
+                     const TraceFileOptions& options)
     : fd_(std::move(fd)),
       path_(std::move(path)),
       options_(ScaledToDisk(options, fd_.get())),
+      syncs_{{made_ns, made_ns, 0}},
       thread_([this] { Run(); }) {}
 
 TraceFile::~TraceFile() {

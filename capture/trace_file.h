@@ -72,14 +72,15 @@ class TraceFile : public ByteSink {
   bool full() const { return full_.load(); }
   // The kernel's id of the writing thread.
   uint32_t thread_id() const { return thread_id_.load(); }
-  // The last write and sync that began at or before `ns`. Any thread. Remembers the last 64.
+  // The last write and sync that began at or before `ns`. Any thread. Remembers the last 64. That
+  // the file was made counts as the first: it changes the folder, and nothing has been synced yet.
   std::optional<SyncInterval> LastSync(int64_t ns) const;
 
   // The whole queue, in bytes. Any thread.
   size_t queued_bytes() const;
 
  private:
-  TraceFile(UniqueFd fd, std::string path, const TraceFileOptions& options);
+  TraceFile(UniqueFd fd, std::string path, int64_t made_ns, const TraceFileOptions& options);
 
   void Run();
   // With `lock` held on entry and exit; released while the disk works.

@@ -130,11 +130,24 @@ TEST_F(TraceFileTest, ManySmallWritesKeepTheirOrder) {
   EXPECT_EQ(*ReadFile(path_), expected);
 }
 
+TEST_F(TraceFileTest, ThatTheFileWasMadeCountsAsTheFirstSync) {
+  const int64_t before_ns = Clock::Monotonic()->NowNs();
+  auto file = TraceFile::Create(path_);
+  ASSERT_TRUE(file.ok());
+  const int64_t after_ns = Clock::Monotonic()->NowNs();
+  EXPECT_FALSE((*file)->LastSync(before_ns - 1));
+  const auto made = (*file)->LastSync(after_ns);
+  ASSERT_TRUE(made);
+  EXPECT_GE(made->begin_ns, before_ns);
+  EXPECT_LE(made->begin_ns, after_ns);
+  EXPECT_EQ(made->end_ns, made->begin_ns) << "nobody waits for it";
+  EXPECT_EQ(made->data_bytes, 0u);
+}
+
 TEST_F(TraceFileTest, ASyncIsRememberedWithItsTime) {
   auto file = TraceFile::Create(path_);
   ASSERT_TRUE(file.ok());
   const int64_t before_ns = Clock::Monotonic()->NowNs();
-  EXPECT_FALSE((*file)->LastSync(before_ns));
   ASSERT_TRUE(Put(file->get(), "x").ok());
   ASSERT_TRUE((*file)->Sync().ok());
   const int64_t after_ns = Clock::Monotonic()->NowNs();
