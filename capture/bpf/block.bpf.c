@@ -20,6 +20,8 @@ const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
 const volatile bool want_names = 1;
 // Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
+// When all programs were attached; set while we run, 0 before.
+volatile __u64 begun_ns;
 // A record of which the number on its CPU has none of these bits wakes user space; set while we
 // run, as rings may grow.
 volatile __u32 wake_mask;
@@ -106,11 +108,11 @@ struct {
 
 // Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's
 // address; an entry that was overwritten costs the exact pid, nothing else.
-#define OWNER_SLOTS 4096
+#define OWNER_SLOTS 32768
 struct owner {
   __u64 bio;
   __u32 pid;
-  __u32 unused;
+  __u32 fresh;  // 1 until the second program has seen it
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -208,13 +210,13 @@ static __always_inline int TagOf(struct request *rq) {
 }
 
 static __always_inline struct blktape_slot *SlotOf(struct request *rq, int device, bool flush,
-                                                   struct blktape_counters *counter) {
+                                                   struct blktape_counters *counter, bool again) {
   __u32 queue = rq->mq_hctx->queue_num;
   __u32 tag = (__u32)TagOf(rq);
   __u32 tags = devices[device & (BLKTAPE_MAX_DEVICES - 1)].tags;
   __u32 queues = devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues;
   if (queue >= queues || (!flush && tag >= tags)) {
-    __sync_fetch_and_add(&counter->tag_range, 1);
+    if (!again) __sync_fetch_and_add(&counter->tag_range, 1);
     return 0;
   }
   __u32 index =
@@ -223,8 +225,10 @@ static __always_inline struct blktape_slot *SlotOf(struct request *rq, int devic
 }
 
 static __always_inline __u32 OwnerSlot(struct bio *bio) {
-  // Bios are 256-byte aligned slab objects or lie in larger ones.
-  return (__u32)(((__u64)bio >> 6) ^ ((__u64)bio >> 18)) & (OWNER_SLOTS - 1);
+  // Bios are 256-byte aligned slab objects or lie in larger ones. The verifier lets nobody shift
+  // more than the lower half of an address.
+  __u32 low = (__u32)(__u64)bio;
+  return (low >> 6 ^ low >> 17) & (OWNER_SLOTS - 1);
 }
 
 static __always_inline void TellName(__u32 pid, struct blktape_counters *counter) {
@@ -269,19 +273,20 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   return 1;
 }
 
-SEC("tp_btf/block_rq_issue")
-int BPF_PROG(on_issue, struct request *rq) {
+static __always_inline void Issue(struct request *rq, bool again) {
   int device = Find(rq->q->disk);
-  if (device < 0) return 0;
+  if (device < 0) return;
   __u32 opf = rq->cmd_flags;
   __u8 op = OpOf(opf);
-  if (op == kUnknownOp) return 0;
+  if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
-  if (!counter) return 0;
+  if (!counter) return;
   bool flush = op == kFlush;
-  struct blktape_slot *slot = SlotOf(rq, device, flush, counter);
-  if (!slot) return 0;
+  struct blktape_slot *slot = SlotOf(rq, device, flush, counter, again);
+  if (!slot) return;
   __u64 address = (__u64)rq;
+  __u32 incarnation = (__u32)rq->start_time_ns;
+  if (again && slot->rq == address && slot->incarnation == incarnation) return;
   // A requeue empties the slot, so that what is still in it is an I/O whose completion was not
   // seen. It goes on its way without one, and is counted.
   if (slot->rq) {
@@ -323,7 +328,11 @@ int BPF_PROG(on_issue, struct request *rq) {
       slot->prio = bio->bi_ioprio;
       __u32 index = OwnerSlot(bio);
       struct owner *owner = bpf_map_lookup_elem(&owners, &index);
-      if (owner && owner->bio == (__u64)bio) pid = owner->pid;
+      if (owner && owner->bio == (__u64)bio) {
+        pid = owner->pid;
+      } else if (want_names) {
+        TellName(pid, counter);  // of a kernel worker, most likely
+      }
     }
   }
   slot->start_ns = start_ns;
@@ -333,52 +342,52 @@ int BPF_PROG(on_issue, struct request *rq) {
   slot->op = op;
   slot->device = (__u8)device;
   slot->asked = asked;
+  slot->incarnation = incarnation;
   slot->issue_ns = bpf_ktime_get_ns();
   slot->rq = address;
-  return 0;
 }
 
 // The driver gave it back: the issue that follows is the one that counts.
-SEC("tp_btf/block_rq_requeue")
-int BPF_PROG(on_requeue, struct request *rq) {
+static __always_inline void Requeue(struct request *rq, bool again) {
   int device = Find(rq->q->disk);
-  if (device < 0) return 0;
+  if (device < 0) return;
   __u8 op = OpOf(rq->cmd_flags);
   struct blktape_counters *counter = Counters();
-  if (op == kUnknownOp || !counter) return 0;
-  struct blktape_slot *slot = SlotOf(rq, device, op == kFlush, counter);
+  if (op == kUnknownOp || !counter) return;
+  struct blktape_slot *slot = SlotOf(rq, device, op == kFlush, counter, again);
   if (slot && slot->rq == (__u64)rq) slot->rq = 0;
-  return 0;
 }
 
-SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_complete, struct request *rq, int status, unsigned int nr_bytes) {
+static __always_inline void Complete(struct request *rq, int status, unsigned int nr_bytes,
+                                     bool again) {
   int device = Find(rq->q->disk);
-  if (device < 0) return 0;
+  if (device < 0) return;
   __u8 op = OpOf(rq->cmd_flags);
-  if (op == kUnknownOp) return 0;
+  if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
-  if (!counter) return 0;
+  if (!counter) return;
   bool flush = op == kFlush;
   if (!flush && nr_bytes == 0 && rq->__data_len == 0) {
     // The end of a flush sequence completes the original once more: an fsync that was never issued,
     // or a flagged write whose data is done already. A write whose slot still waits is told by the
     // address below.
-    struct blktape_slot *waiting = TagOf(rq) >= 0 ? SlotOf(rq, device, flush, counter) : 0;
-    if (!waiting || waiting->rq != (__u64)rq) return 0;
+    struct blktape_slot *waiting = TagOf(rq) >= 0 ? SlotOf(rq, device, flush, counter, again) : 0;
+    if (!waiting || waiting->rq != (__u64)rq) return;
   }
-  struct blktape_slot *slot = SlotOf(rq, device, flush, counter);
-  if (!slot) return 0;
+  struct blktape_slot *slot = SlotOf(rq, device, flush, counter, again);
+  if (!slot) return;
   if (slot->rq != (__u64)rq) {
-    __sync_fetch_and_add(&counter->missing_start, 1);
-    return 0;
+    if (again) return;
+    // Absent (0) where the queue keeps no statistics; a plug's may be a moment old, never too new.
+    bool since = begun_ns && rq->start_time_ns >= begun_ns;
+    __sync_fetch_and_add(since ? &counter->missing_start : &counter->unknown_start, 1);
+    return;
   }
-  if (nr_bytes < rq->__data_len) return 0;  // a part; the rest follows
+  if (nr_bytes < rq->__data_len) return;  // a part; the rest follows
   if (!Emit(slot, status, bpf_ktime_get_ns(), counter)) {
     __sync_fetch_and_add(&counter->ring_full, 1);
   }
   slot->rq = 0;
-  return 0;
 }
 
 static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
@@ -410,22 +419,31 @@ static __always_inline bool IsOwn(__u32 pid) {
   return 0;
 }
 
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_queue, struct bio *bio) {
+static __always_inline void BioQueue(struct bio *bio, bool again) {
   int device = Find(bio->bi_bdev->bd_disk);
-  if (device < 0) return 0;
+  if (device < 0) return;
   __u32 opf = bio->bi_opf;
   __u8 op = OpOf(opf);
-  if (op == kUnknownOp) return 0;
+  if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
-  if (!counter) return 0;
+  if (!counter) return;
+  __u32 index = OwnerSlot(bio);
+  struct owner *owner = bpf_map_lookup_elem(&owners, &index);
+  if (!owner) return;
+  if (again && owner->fresh && owner->bio == (__u64)bio) {
+    owner->fresh = 0;
+    return;
+  }
   __u32 cpu = bpf_get_smp_processor_id();
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  owner->bio = (__u64)bio;
+  owner->pid = pid;
+  owner->fresh = !again;
   __u32 bytes = bio->bi_iter.bi_size;
   bool preflush = HAS(opf, __REQ_PREFLUSH);
   bool counted = !IsOwn(pid);
   if (bytes == 0 && preflush) {
-    __u32 index = (__u32)device;
+    index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending) {
       if (pending->count == 0) {
@@ -463,39 +481,52 @@ int BPF_PROG(on_bio_queue, struct bio *bio) {
     if (bpf_map_update_elem(&bios, &key, &entry, BPF_ANY) != 0) {
       __sync_fetch_and_add(&counter->bio_table_full, 1);
     }
-    return 0;
   }
-  __u32 slot = OwnerSlot(bio);
-  struct owner *owner = bpf_map_lookup_elem(&owners, &slot);
-  if (owner) {
-    owner->bio = (__u64)bio;
-    owner->pid = pid;
-  }
-  return 0;
 }
 
-// Attached only when a bio-based device is recorded.
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio) {
+static __always_inline void BioComplete(struct bio *bio, bool again) {
   int device = Find(bio->bi_bdev->bd_disk);
-  if (device < 0 || devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues != 0) return 0;
+  if (device < 0 || devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues != 0) return;
   struct blktape_counters *counter = Counters();
-  if (!counter) return 0;
+  if (!counter) return;
   __u64 key = (__u64)bio;
   struct blktape_slot *found = bpf_map_lookup_elem(&bios, &key);
   if (!found) {
-    __sync_fetch_and_add(&counter->missing_start, 1);
-    return 0;
+    if (!again) __sync_fetch_and_add(&counter->unknown_start, 1);
+    return;
   }
   if (!Emit(found, bio->bi_status, bpf_ktime_get_ns(), counter)) {
     __sync_fetch_and_add(&counter->ring_full, 1);
   }
   bpf_map_delete_elem(&bios, &key);
-  return 0;
 }
 
+// The kernel does not run a program that is running already on the CPU, and tells nobody but a
+// counter. Since Linux 7.0 (a46023d5616e) the programs of tracepoints can be preempted, so that it
+// happens where tasks preempt each other. There each program has a second one, called right after
+// it, which does what the first was not run for: only who comes upon both at once is missed.
+#define PROBE(tracepoint, name, params, does, ...)                        \
+  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, EXPAND params) {         \
+    does(__VA_ARGS__, 0);                                                 \
+    return 0;                                                             \
+  }                                                                       \
+  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name##_again, EXPAND params) { \
+    does(__VA_ARGS__, 1);                                                 \
+    return 0;                                                             \
+  }
+#define EXPAND(...) __VA_ARGS__
+
+PROBE(block_rq_issue, on_issue, (struct request * rq), Issue, rq)
+PROBE(block_rq_requeue, on_requeue, (struct request * rq), Requeue, rq)
+PROBE(block_rq_complete, on_complete, (struct request * rq, int status, unsigned int nr_bytes),
+      Complete, rq, status, nr_bytes)
+PROBE(block_bio_queue, on_bio_queue, (struct bio * bio), BioQueue, bio)
+// Attached only when a bio-based device is recorded.
+PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct bio *bio),
+      BioComplete, bio)
+
 // A task that takes another name (exec does) is told anew.
-SEC("tp_btf/task_rename")
+SEC("?tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task) {
   __u32 pid = (__u32)task->pid;
   __u32 slot = pid & (NAME_SLOTS - 1);

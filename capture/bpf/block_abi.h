@@ -32,10 +32,10 @@ struct blktape_slot {
   __u16 cpu;
   __u16 flags;  // kFlag... of the first bio, which still has PREFLUSH and FUA
   __u16 prio;
-  __u8 op;      // Op of io_record.h
-  __u8 device;  // its place in `devices`
-  __u32 asked;  // flush: how many software asked for
-  __u32 unused;
+  __u8 op;            // Op of io_record.h
+  __u8 device;        // its place in `devices`
+  __u32 asked;        // flush: how many software asked for
+  __u32 incarnation;  // which of the requests that lie at rq: low bits of when it was begun
 };
 
 // One finished request (or bio, on a bio-based device). With the header that the ring puts before
@@ -68,13 +68,14 @@ struct blktape_counters {
   __u64 finished;
   __u64 ring_full;  // finished requests that found no room
   __u64 name_ring_full;
-  __u64 missing_start;   // completions without an issue stamp
+  __u64 missing_start;   // completions without an issue stamp of what was queued while recording
+  __u64 unknown_start;   // the same, queued before or nobody knows when
   __u64 tag_reused;      // a tag issued again without a completion in between
   __u64 tag_range;       // a tag beyond the slots of its queue
   __u64 bio_table_full;  // bio-based devices: no room to remember a bio
   __u64 flagged_writes;
   __u64 flushes_asked;
-  __u64 unused[7];  // a line of its own for each CPU
+  __u64 unused[6];  // a line of its own for each CPU
 };
 
 struct blktape_size_key {

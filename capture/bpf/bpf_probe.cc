@@ -3,8 +3,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/types.h>
+#include <sys/utsname.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
 
 #include "base/file.h"
@@ -28,6 +30,11 @@ std::optional<std::string> WhyBpfMayMissEvents() {
   if (program || errno != EPERM) return std::nullopt;
   return "bpf: this kernel restricts BPF (no programs at functions' entries) and may\n"
          "  miss events; it counts them. --source=bpf takes it nevertheless";
+}
+
+bool ProgramsArePreemptible() {
+  utsname system{};
+  return uname(&system) == 0 && std::atoi(system.release) >= 7;
 }
 
 }  // namespace blktape

@@ -12,4 +12,8 @@ namespace blktape {
 // there was missing, one in some ten thousand. Means something only to who may load programs.
 std::optional<std::string> WhyBpfMayMissEvents();
 
+// Whether tasks that run the programs of tracepoints can be preempted, so that the kernel may find
+// a program running already and not run it. True from Linux 7.0 on; nothing but the version tells.
+bool ProgramsArePreemptible();
+
 }  // namespace blktape

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "capture/block_event.h"
+#include "capture/bpf/bpf_probe.h"
 #include "capture/bpf/finished_record.h"
 #include "capture/bpf/libbpf_log.h"
 #include "capture/bpf/mapped_array.h"
@@ -42,8 +43,8 @@
 namespace blktape {
 namespace {
 
-// A completion without an issue is an I/O begun before us as long as this has not passed: the block
-// layer's time-out.
+// A completion without an issue, of which nobody knows when it was queued, is an I/O begun before
+// us as long as this has not passed: the block layer's time-out.
 constexpr int64_t kLongestIoNs = 30 * kNanosPerSecond;
 // What is waiting is fetched at least this often, however quiet.
 constexpr int kLongestNapMs = 50;
@@ -90,6 +91,7 @@ class BpfSource : public LiveSource {
 
  private:
   Status Load();
+  void ChoosePrograms();
   Status OpenMaps();
   Status Attach();
   void SetWakeMask();
@@ -152,8 +154,7 @@ Status BpfSource::Load() {
   bpf_map__set_max_entries(skeleton_->maps.counters, cpus_);
   bpf_map__set_max_entries(skeleton_->maps.sizes, cpus_);
   if (!any_bio_based_) bpf_map__set_max_entries(skeleton_->maps.bios, 1);
-  bpf_program__set_autoload(skeleton_->progs.on_bio_complete, any_bio_based_);
-  bpf_program__set_autoload(skeleton_->progs.on_rename, options_.process_names);
+  ChoosePrograms();
   const int error = block_bpf::load(skeleton_);
   if (error != 0) {
     const int err = -error;
@@ -168,6 +169,21 @@ Status BpfSource::Load() {
                                                 "): " + LibbpfLog());
   }
   return OkStatus();
+}
+
+void BpfSource::ChoosePrograms() {
+  const bool twice = ProgramsArePreemptible();
+  const auto take = [twice](bpf_program* first, bpf_program* again) {
+    bpf_program__set_autoload(first, true);
+    bpf_program__set_autoload(again, twice);
+  };
+  const auto& all = skeleton_->progs;
+  take(all.on_issue, all.on_issue_again);
+  take(all.on_requeue, all.on_requeue_again);
+  take(all.on_complete, all.on_complete_again);
+  take(all.on_bio_queue, all.on_bio_queue_again);
+  if (any_bio_based_) take(all.on_bio_complete, all.on_bio_complete_again);
+  bpf_program__set_autoload(all.on_rename, options_.process_names);
 }
 
 Status BpfSource::OpenMaps() {
@@ -222,6 +238,7 @@ Status BpfSource::Start() {
     return status;
   }
   started_ns_ = last_drain_ns_ = Clock::Monotonic()->NowNs();
+  skeleton_->bss->begun_ns = static_cast<uint64_t>(started_ns_);
   return OkStatus();
 }
 
@@ -306,6 +323,7 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
     const blktape_counters& one = counters_[cpu];
     total.ring_full += one.ring_full;
     total.missing_start += one.missing_start;
+    total.unknown_start += one.unknown_start;
     total.tag_reused += one.tag_reused;
     total.tag_range += one.tag_range;
     total.bio_table_full += one.bio_table_full;
@@ -330,9 +348,10 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
   report(proto::UNDECODABLE_EVENT, total.tag_range, told_.tag_range,
          "a tag or queue beyond those the disk had at the start");
   report(proto::RING_OVERRUN, total.bio_table_full, told_.bio_table_full, "table of bios full");
+  report(proto::MISSING_START_TIME, total.missing_start, told_.missing_start, "");
   const bool begun_before_us = !lost_any_ && to_ns - started_ns_ < kLongestIoNs;
   report(begun_before_us ? proto::IN_FLIGHT_AT_START : proto::MISSING_START_TIME,
-         total.missing_start, told_.missing_start, "");
+         total.unknown_start, told_.unknown_start, "");
   if (total.flagged_writes > told_.flagged_writes) {
     sink->OnFlaggedWrites(total.flagged_writes - told_.flagged_writes);
   }
