@@ -100,6 +100,7 @@ class BpfSource : public LiveSource {
   void LearnNames();
   std::optional<int64_t> OldestCompletion();
   void DeliverUntil(int64_t ns, CaptureSink* sink);
+  void SettleUntil(int64_t ns, CaptureSink* sink);
   void Deliver(uint32_t stream, IoRecord record, CaptureSink* sink);
   void ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink);
   void ReportInFlight(CaptureSink* sink);
@@ -289,12 +290,19 @@ std::optional<int64_t> BpfSource::OldestCompletion() {
 void BpfSource::DeliverUntil(int64_t ns, CaptureSink* sink) {
   for (RingSet::CpuRing& one : rings_->rings()) {
     while (const auto* event = FrontOf<blktape_finished>(&one.ring)) {
-      if (static_cast<int64_t>(event->complete_ns) >= ns) break;
+      const auto complete_ns = static_cast<int64_t>(event->complete_ns);
+      if (complete_ns >= ns) break;
       Deliver(one.cpu, RecordOf(*event), sink);
+      one.read_to_ns = complete_ns;
       one.ring.Pop();
     }
     one.ring.Release();
   }
+}
+
+// What is before `ns` has been delivered, as far as it was there to be.
+void BpfSource::SettleUntil(int64_t ns, CaptureSink* sink) {
+  sink->OnWatermark(RingSet::WrittenUntil(rings_->rings(), ns) - kCommitMarginNs);
 }
 
 void BpfSource::Drain(CaptureSink* sink) {
@@ -306,14 +314,14 @@ void BpfSource::Drain(CaptureSink* sink) {
   while (const std::optional<int64_t> oldest_ns = OldestCompletion()) {
     const int64_t end_ns = *oldest_ns + kSliceNs;
     DeliverUntil(end_ns, sink);
-    if (end_ns > last_drain_ns_ && end_ns < now_ns) sink->OnWatermark(end_ns - kCommitMarginNs);
+    if (end_ns > last_drain_ns_ && end_ns < now_ns) SettleUntil(end_ns, sink);
   }
   ReportLosses(last_drain_ns_, now_ns, sink);
   if (now_ns - sizes_told_ns_ >= kSizesIntervalNs) {
     sizes_told_ns_ = now_ns;
     sizes_.Report(sink);
   }
-  sink->OnWatermark(now_ns - kCommitMarginNs);
+  SettleUntil(now_ns, sink);
   last_drain_ns_ = now_ns;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -68,6 +69,14 @@ Status RingSet::Wait(int timeout_ms) {
 
 void RingSet::Look() {
   for (CpuRing& ring : rings_) ring.ring.Look();
+}
+
+int64_t RingSet::WrittenUntil(std::span<CpuRing> rings, int64_t now_ns) {
+  int64_t until_ns = now_ns;
+  for (CpuRing& one : rings) {
+    if (one.ring.Busy()) until_ns = std::min(until_ns, one.read_to_ns);
+  }
+  return until_ns;
 }
 
 }  // namespace blktape

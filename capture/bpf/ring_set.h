@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/file.h"
@@ -15,6 +16,7 @@ class RingSet {
   struct CpuRing {
     uint32_t cpu = 0;
     Ring ring;
+    int64_t read_to_ns = 0;  // the time of the last record read; the reader's to keep
   };
 
   // `map_fd` is the programs' map of rings by CPU; it stays the caller's and open.
@@ -34,6 +36,10 @@ class RingSet {
   void Look();
   // Those of a CPU follow each other as they were made: what a smaller one holds is older.
   std::vector<CpuRing>& rings() { return rings_; }
+
+  // Until when what was written by `now_ns` can be read. A record that is being written hides those
+  // behind it; a task that is preempted meanwhile (Linux 7.0) can take long over it.
+  static int64_t WrittenUntil(std::span<CpuRing> rings, int64_t now_ns);
 
   uint64_t bytes_per_cpu() const { return bytes_; }
 

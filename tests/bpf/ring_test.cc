@@ -10,8 +10,10 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
+#include "capture/bpf/ring_set.h"
 
 namespace blktape {
 namespace {
@@ -129,6 +131,19 @@ TEST_F(RingTest, GoesRoundAndRound) {
     ring_.Release();
   }
   EXPECT_EQ(consumed(), 48'000u);
+}
+
+TEST_F(RingTest, ARecordBeingWrittenHidesWhatWasWrittenAfterTheLastOneRead) {
+  std::vector<RingSet::CpuRing> rings;
+  rings.push_back({.cpu = 0, .ring = std::move(ring_), .read_to_ns = 500});
+  rings[0].ring.Look();
+  EXPECT_EQ(RingSet::WrittenUntil(rings, 900), 900) << "empty: nothing is hidden";
+  const uint64_t position = Write(1, BPF_RINGBUF_BUSY_BIT);
+  rings[0].ring.Look();
+  EXPECT_EQ(RingSet::WrittenUntil(rings, 900), 500);
+  EXPECT_EQ(RingSet::WrittenUntil(rings, 300), 300) << "of before that all is there";
+  SetLength(position, sizeof(uint32_t));
+  EXPECT_EQ(RingSet::WrittenUntil(rings, 900), 900) << "there, if not read yet";
 }
 
 }  // namespace
