@@ -372,26 +372,26 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
 // What is still in its slot when recording ends was issued and has not completed; likewise the bios
 // that a bio-based device has.
 void BpfSource::ReportInFlight(CaptureSink* sink) {
-  uint64_t count = 0;
+  std::vector<blktape_slot> waiting;
   for (uint32_t i = 0; i < slot_count_; ++i) {
-    const blktape_slot& slot = slots_[i];
-    if (slot.rq == 0) continue;
-    Deliver(slot.cpu, RecordOf(slot), sink);
-    ++count;
+    if (slots_[i].rq != 0) waiting.push_back(slots_[i]);
   }
   const int bios = bpf_map__fd(skeleton_->maps.bios);
   uint64_t key = 0;
   for (bool more = bpf_map_get_next_key(bios, nullptr, &key) == 0; more;
        more = bpf_map_get_next_key(bios, &key, &key) == 0) {
     blktape_slot slot{};
-    if (bpf_map_lookup_elem(bios, &key, &slot) != 0) continue;
-    Deliver(slot.cpu, RecordOf(slot), sink);
-    ++count;
+    if (bpf_map_lookup_elem(bios, &key, &slot) == 0) waiting.push_back(slot);
   }
-  if (count == 0) return;
+  if (waiting.empty()) return;
+  // They lie by tag, and some are too old to be put into order behind here.
+  std::ranges::sort(waiting, {}, [](const blktape_slot& slot) {
+    return slot.start_ns != 0 ? slot.start_ns : slot.issue_ns;
+  });
+  for (const blktape_slot& slot : waiting) Deliver(slot.cpu, RecordOf(slot), sink);
   proto::Loss loss;
   loss.set_reason(proto::IN_FLIGHT_AT_END);
-  loss.set_count(count);
+  loss.set_count(waiting.size());
   sink->OnLoss(loss);
 }
 
