@@ -205,6 +205,8 @@ void BlktraceDecoder::Decode(std::span<const std::byte> bytes, CaptureSink* sink
     carry_.assign(bytes.begin() + static_cast<ptrdiff_t>(used), bytes.end());
     return;
   }
+  // gcc 13 takes the insertion for an overflow if it has to make the room.
+  carry_.reserve(carry_.size() + bytes.size());
   carry_.insert(carry_.end(), bytes.begin(), bytes.end());
   const size_t used = DecodeSome(carry_, false, sink);
   offset_ += used;
