@@ -1,11 +1,12 @@
 """A Python test that boots guests (tests/guest/guest.py)."""
 
-def guest_test(name, srcs = None, data = [], deps = [], **kwargs):
+def guest_test(name, srcs = None, data = [], deps = [], newest_kernel = False, **kwargs):
     native.py_test(
         name = name,
         srcs = srcs or [name + ".py"],
         main = (srcs or [name + ".py"])[0],
         data = ["//cli:blktape"] + data,
+        env = {"ON_NEWEST_KERNEL": "1"} if newest_kernel else {},
         # qemu emulates two processors: nothing else runs beside it.
         tags = ["local", "exclusive"],
         timeout = "long",

@@ -141,9 +141,14 @@ class GuestResult:
         return self
 
 
+def _kernel_variable():
+    """A test of guest_test(newest_kernel = True) runs on the newest one there is, any other on the distribution's."""
+    return "BLKTAPE_NEWEST_GUEST_KERNEL" if os.environ.get("ON_NEWEST_KERNEL") else "BLKTAPE_GUEST_KERNEL"
+
+
 def kernel_folder():
     """Where vmlinuz and modules/ lie (tools/setup test puts them there), or None."""
-    named = os.environ.get("BLKTAPE_GUEST_KERNEL")
+    named = os.environ.get(_kernel_variable())
     if named and os.path.exists(os.path.join(named, "vmlinuz")):
         return named
     return None
@@ -154,7 +159,7 @@ def missing():
     if shutil.which("qemu-system-x86_64") is None:
         return "qemu-system-x86_64 is not installed (tools/setup test)"
     if kernel_folder() is None:
-        return "no guest kernel: BLKTAPE_GUEST_KERNEL names no folder with vmlinuz (run by ./test)"
+        return "no guest kernel: %s names no folder with vmlinuz (run by ./test)" % _kernel_variable()
     if not os.path.exists("/bin/busybox"):
         return "busybox-static is not installed (tools/setup test)"
     return ""
