@@ -3,19 +3,22 @@
 
 format  clang-format-19 leaves every file as it is
 tidy    clang-tidy-19 has nothing to say; needs a built workspace (generated headers). What passed is
-        remembered by the content of the file, of every header of ours, and of the configuration, so
-        that a second run costs seconds.
+        remembered by the content of the file, of the headers of ours that it includes, and of the
+        configuration, so that a second run costs seconds.
 What is wrong is told on stderr. The exit status is 0 in either case: tools/count.py judges.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 
+INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
 ROOMS = ("base", "format", "capture", "replay", "analysis", "cli", "tests")
 
 
@@ -47,14 +50,35 @@ def compile_commands():
         return {entry["file"] for entry in json.load(file)}
 
 
+@functools.cache
+def includes_of(path):
+    """Files of ours that this one includes itself; for a generated one that from which it is made."""
+    with open(path, encoding="utf-8") as file:
+        names = INCLUDE.findall(file.read())
+    found = set()
+    for name in names:
+        name = name.replace(".pb.h", ".proto").replace(".skel.h", ".bpf.c")
+        found.update(place for place in (name, os.path.join(os.path.dirname(path), name)) if os.path.exists(place))
+    return found
+
+
+def with_includes(path):
+    seen, left = set(), [path]
+    while left:
+        one = left.pop()
+        if one not in seen:
+            seen.add(one)
+            left += includes_of(one)
+    return sorted(seen)
+
+
 def check_tidy(jobs):
     known = compile_commands()
-    headers = digest_of(own_files(".h", ".proto") + [".clang-tidy", "WORKSPACE"])
     cache = os.path.join(os.environ["HOME"], ".cache/blktape/clang-tidy")
     os.makedirs(cache, exist_ok=True)
 
     def one(path):
-        mark = os.path.join(cache, hashlib.sha256(headers + digest_of([path])).hexdigest())
+        mark = os.path.join(cache, digest_of([".clang-tidy", "WORKSPACE"] + with_includes(path)).hex())
         if os.path.exists(mark):
             return path, ""
         run = subprocess.run(["clang-tidy-19", "--quiet", "-p", ".", path], capture_output=True, text=True, check=False)
