@@ -259,7 +259,7 @@ Result<int> Record(const RecordFlags& flags) {
   for (const CaptureDevice& disk : request.devices) {
     if (!IsNvmeMultipath(disk)) continue;
     std::fprintf(stderr,
-                 "warning: %s is an NVMe drive with several paths: completions are not seen\n"
+                 "warning: %s is an NVMe drive with several paths: completions may not be seen\n"
                  "  try:  booting with nvme_core.multipath=N\n",
                  disk.description.name().c_str());
   }
