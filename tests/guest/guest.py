@@ -1,4 +1,4 @@
-"""Runs a shell script as root on a kernel of its own: Debian's, booted by qemu (TCG) in a few seconds.
+"""Runs a shell script as root on a kernel of its own: the distribution's, booted by qemu (TCG) in a few seconds.
 
 In the guest there is no lockdown; NVMe, virtio-blk, null_blk, scsi_debug and device-mapper are there,
 and nothing of the host can be harmed. A test says what it needs and looks at what came back:
@@ -210,8 +210,10 @@ class Guest:
 
     def _pack(self, script, path):
         archive = initramfs.Archive()
-        for folder in ("proc", "sys", "dev", "bin", "sbin", "usr/bin", "usr/sbin", "etc", "lib"):
+        for folder in ("proc", "sys", "dev", "bin", "sbin", "usr/bin", "usr/sbin", "usr/lib", "etc"):
             archive.folder(folder)
+        # As distributions have it: a program may look for its like below either.
+        archive.link("lib", "usr/lib")
         archive.file("init", (INIT + (INTO_SYSTEMD if self.systemd else "exec /work\n")).encode(), 0o755)
         archive.file("work", WORK.encode(), 0o755)
         if self.systemd:

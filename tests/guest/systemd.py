@@ -10,6 +10,8 @@ PROGRAMS = {
     "/usr/bin/systemctl": None,
     "/usr/bin/journalctl": None,
 }
+# What starts services, from systemd 255 on.
+EXECUTOR = "/lib/systemd/systemd-executor"
 UNIT_FOLDER = "/lib/systemd/system"
 # No udev, no logins, no network: what a service, its log and the kernel's file systems need.
 UNITS = [
@@ -47,6 +49,8 @@ def add(archive, last_service):
     """`last_service` is the path in the guest of the program that runs once all is up."""
     for program in PROGRAMS:
         initramfs.add_program(archive, program)
+    if os.path.exists(EXECUTOR):
+        initramfs.add_program(archive, EXECUTOR)
     for unit in UNITS:
         with open(os.path.join(UNIT_FOLDER, unit), "rb") as file:
             archive.file(os.path.join(UNIT_FOLDER, unit), file.read())
