@@ -20,7 +20,10 @@ const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
 const volatile bool want_names = 1;
 // Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
-// When all programs were attached; set while we run, 0 before.
+// Programs are attached and detached one by one: until the last is there, and once the first goes,
+// they look away, or an issue without its completion would be seen and the other way round.
+volatile __u32 recording;
+// When they began to look; 0 before.
 volatile __u64 begun_ns;
 // A record of which the number on its CPU has none of these bits wakes user space; set while we
 // run, as rings may grow.
@@ -507,11 +510,11 @@ static __always_inline void BioComplete(struct bio *bio, bool again) {
 // it, which does what the first was not run for: only who comes upon both at once is missed.
 #define PROBE(tracepoint, name, params, does, ...)                        \
   SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, EXPAND params) {         \
-    does(__VA_ARGS__, 0);                                                 \
+    if (recording) does(__VA_ARGS__, 0);                                  \
     return 0;                                                             \
   }                                                                       \
   SEC("?tp_btf/" #tracepoint) int BPF_PROG(name##_again, EXPAND params) { \
-    does(__VA_ARGS__, 1);                                                 \
+    if (recording) does(__VA_ARGS__, 1);                                  \
     return 0;                                                             \
   }
 #define EXPAND(...) __VA_ARGS__

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstddef>
@@ -238,8 +239,10 @@ Status BpfSource::Start() {
     Release();
     return status;
   }
+  // In this order: whose request begins after begun_ns, its issue was seen.
+  std::atomic_ref(skeleton_->bss->recording).store(1);
   started_ns_ = last_drain_ns_ = Clock::Monotonic()->NowNs();
-  skeleton_->bss->begun_ns = static_cast<uint64_t>(started_ns_);
+  std::atomic_ref(skeleton_->bss->begun_ns).store(static_cast<uint64_t>(started_ns_));
   return OkStatus();
 }
 
@@ -419,6 +422,7 @@ Result<bool> BpfSource::Poll(int timeout_ms, CaptureSink* sink) {
 
 Status BpfSource::Stop(CaptureSink* sink) {
   BLKTAPE_CHECK(rings_ != nullptr);
+  std::atomic_ref(skeleton_->bss->recording).store(0);
   block_bpf::detach(skeleton_);
   Drain(sink);
   sizes_.Report(sink);

@@ -230,6 +230,26 @@ END
                                      sorted(8 * (2000 * i + block) for i in range(4) for block in range(100)))
                     self.assertEqual([row for row in written if row["complete_ns"] == ""], [])
 
+    def test_a_recording_that_begins_and_ends_amid_io_loses_none(self):
+        result = guest.Guest(programs=["dd"], disks=[guest.Disk("nvme", 64 << 20)], timeout_s=300).run(r"""
+            for i in 1 2 3; do
+              (while [ ! -e /tmp/enough ]; do dd if=/dev/nvme0n1 of=/dev/null bs=4k count=4000 iflag=direct 2> /dev/null; done) &
+            done
+            for source in bpf tracefs; do
+              for round in 1 2 3; do
+                attempt $source$round blktape record --device nvme0n1 --settle 0s --source $source -o /tmp/a.tape --duration 1s
+                attempt info-$source$round blktape info /tmp/a.tape
+                rm /tmp/a.tape
+              done
+            done
+            touch /tmp/enough
+            wait
+        """).check()
+        for source in ("bpf", "tracefs"):
+            for name in ("%s%d" % (source, i) for i in range(1, 4)):
+                # 3 would say that something is missing; what was in flight is not.
+                self.assertEqual(result.rc(name), 0, result.text("info-%s.out" % name))
+
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
             programs=["dd", "dmsetup", "cryptsetup", "mkfs.ext4", "mount", "umount"],
