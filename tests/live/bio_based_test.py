@@ -38,13 +38,13 @@ class BioBasedTest(unittest.TestCase):
         self.assertEqual(glob.glob("/sys/block/zram%d/mq/*" % self.zram.number), [])
 
     def check(self, source):
-        todo = direct_io.transfers(seed=1, count=500, span_bytes=SIZE_BYTES)
+        ios = direct_io.transfers(seed=1, count=500, span_bytes=SIZE_BYTES)
         with recording.Recording(self, self.zram.path, source=source) as recorder:
-            direct_io.perform(self.zram.path, todo)
+            direct_io.perform(self.zram.path, ios)
         info = blktape.as_json("info", recorder.trace)
         self.assertEqual(info["losses"], [])
         rows = [row for row in blktape.dump(recorder.trace) if int(row["pid"]) == os.getpid()]
-        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], todo)
+        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], ios)
         for row in rows:
             # There is no driver below that would be issued a request.
             self.assertEqual(row["issue_ns"], "")

@@ -29,12 +29,12 @@ class KillTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
         self.device = self.scratch.loop(SIZE_BYTES)
 
-    def work(self, todo, seconds, pause_s):
+    def work(self, planned, seconds, pause_s):
         """Does what there is to do until the time is over; gives (begin, end) in ns of each I/O."""
         spans = []
         end_s = time.monotonic() + seconds
         with direct_io.Disk(self.device) as disk:
-            for one in todo:
+            for one in planned:
                 begin_ns = time.monotonic_ns()
                 disk.perform(*one)
                 spans.append((begin_ns, time.monotonic_ns()))
@@ -45,10 +45,10 @@ class KillTest(unittest.TestCase):
         raise AssertionError("the plan was too short")
 
     def kill_once(self, number, source, rng):
-        todo = direct_io.transfers(number, 200_000, SIZE_BYTES)
+        planned = direct_io.transfers(number, 200_000, SIZE_BYTES)
         recorder = recording.Recording(self, self.device, source=source, trace=self.scratch.path("%d.tape" % number))
         with recorder:
-            spans = self.work(todo, rng.uniform(0.02, 2.5), rng.choice((0, 0.0002, 0.002)))
+            spans = self.work(planned, rng.uniform(0.02, 2.5), rng.choice((0, 0.0002, 0.002)))
             killed_ns = time.monotonic_ns()
             recorder.stop(signal.SIGKILL)
         self.assertFalse(os.path.exists(recorder.trace))
@@ -59,7 +59,7 @@ class KillTest(unittest.TestCase):
         self.assertTrue(info["finished"] and info["recovered"], info)
         rows = [row for row in blktape.dump(recorder.trace, accept=(0, 3)) if int(row["pid"]) == os.getpid()]
         kept = len(rows)
-        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], todo[:kept])
+        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], planned[:kept])
         unseen = 0
         for row, (begin_ns, end_ns) in zip(rows, spans):
             stamps = [int(row[name]) for name in ("queue_ns", "issue_ns", "complete_ns") if row[name] != ""]
