@@ -3,13 +3,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/types.h>
-#include <sys/utsname.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
 
 #include "base/file.h"
+#include "capture/machine.h"
 
 namespace blktape {
 
@@ -32,9 +32,6 @@ std::optional<std::string> WhyBpfMayMissEvents() {
          "  miss events; it counts them. --source=bpf takes it nevertheless";
 }
 
-bool ProgramsArePreemptible() {
-  utsname system{};
-  return uname(&system) == 0 && std::atoi(system.release) >= 7;
-}
+bool ProgramsArePreemptible() { return std::atoi(KernelRelease().c_str()) >= 7; }
 
 }  // namespace blktape
