@@ -80,14 +80,11 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
 
   void Event(uint32_t stream, const BlockEvent& event) {
     ++counts_.events;
-    if (event.comm[0] != '\0' ||
-        (event.action != BlockAction::kQueue && event.action != BlockAction::kIssue)) {
+    if (LacksName(event)) {
+      merger_.Add(stream, Named(event));
+    } else {
       merger_.Add(stream, event);
-      return;
     }
-    BlockEvent named = event;
-    named.comm = process_names_.Find(event.pid);
-    merger_.Add(stream, named);
   }
 
   void Watermark(int64_t ns) {
@@ -151,7 +148,13 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
       default:
         break;
     }
-    assembler_.Add(*device, event);
+    if (LacksName(event)) {
+      // A process that has moved to another CPU left its name in the stream of the first, which may
+      // be read after this one.
+      assembler_.Add(*device, Named(event));
+    } else {
+      assembler_.Add(*device, event);
+    }
   }
   void OnMergeLoss(const proto::Loss& loss) override { WriteLossOfDev(loss); }
 
@@ -219,6 +222,16 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   // The first failure stays.
   void Keep(const Status& status) {
     if (status_.ok()) status_ = status;
+  }
+
+  static bool LacksName(const BlockEvent& event) {
+    return event.comm[0] == '\0' &&
+           (event.action == BlockAction::kQueue || event.action == BlockAction::kIssue);
+  }
+  BlockEvent Named(const BlockEvent& event) {
+    BlockEvent named = event;
+    named.comm = process_names_.Find(event.pid);
+    return named;
   }
 
   bool IsOwn(uint32_t pid) const {
