@@ -7,8 +7,9 @@ def guest_test(name, srcs = None, data = [], deps = [], newest_kernel = False, *
         main = (srcs or [name + ".py"])[0],
         data = ["//cli:blktape"] + data,
         env = {"ON_NEWEST_KERNEL": "1"} if newest_kernel else {},
-        # qemu emulates two processors: nothing else runs beside it.
-        tags = ["local", "exclusive"],
+        tags = ["local"],
+        # qemu emulates all processors in one thread, so a guest takes one of ours; and about a GiB.
+        size = "enormous",
         timeout = "long",
         deps = ["//tests/guest", "//tests/harness:cases"] + deps,
         **kwargs
