@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,22 +42,53 @@ constexpr uint64_t kTurnBytes = 4 * 1024 * 1024;
 constexpr uint16_t kAllV1 = 0xffff;
 constexpr uint64_t kAllV2 = (uint64_t{1} << 32) - 1;
 
+// The kernel reserves room in a relay and then writes the event, with interrupts held off. Whoever
+// reads meanwhile on another CPU takes what is not written yet, which is long where a virtual CPU
+// loses its core. On the relay's own CPU nobody is in the midst of it.
+class CpuVisitor {
+ public:
+  CpuVisitor() { known_ = sched_getaffinity(0, sizeof home_, &home_) == 0; }
+  ~CpuVisitor() {
+    if (moved_) (void)sched_setaffinity(0, sizeof home_, &home_);
+  }
+  CpuVisitor(const CpuVisitor&) = delete;
+  CpuVisitor& operator=(const CpuVisitor&) = delete;
+
+  // Stays where it is if this thread may not go there, or the CPU is off and writes nothing.
+  void GoTo(uint32_t cpu) {
+    if (!known_ || cpu >= CPU_SETSIZE) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) moved_ = true;
+  }
+
+ private:
+  cpu_set_t home_;
+  bool known_ = false;
+  bool moved_ = false;
+};
+
 }  // namespace
 
 // Between a decoder and the session: a gap in the sequence numbers is events that the relay had no
 // room for, and the kernel's own counter tells of the same.
+//
+// __blk_add_trace asks which CPU it is on before it keeps interrupts away, and since Linux 7.0 may
+// be moved in between: such an event lies in the relay of one CPU with the name and the sequence
+// number of another. So what is in order is a relay, whatever its events say; and a gap that the
+// counter does not know is no loss.
 class BlktraceSource::Translator : public CaptureSink {
  public:
-  Translator(BlktraceSource* source, Disk* disk, CaptureSink* sink)
-      : source_(source), disk_(disk), sink_(sink) {}
+  Translator(BlktraceSource* source, Disk* disk, const Relay& relay, CaptureSink* sink)
+      : source_(source), disk_(disk), stream_(relay.stream), sink_(sink) {}
 
-  void OnEvent(uint32_t stream, const BlockEvent& event) override { sink_->OnEvent(stream, event); }
+  void OnEvent(uint32_t /*stream*/, const BlockEvent& event) override {
+    sink_->OnEvent(stream_, event);
+  }
   void OnLoss(const proto::Loss& loss) override {
     if (loss.reason() != proto::SEQUENCE_GAP) return sink_->OnLoss(loss);
-    const std::optional<uint64_t> stored =
-        loss.has_count() ? std::optional<uint64_t>(loss.count()) : std::nullopt;
-    const uint64_t count =
-        disk_->loss.OnGap(stored, [this] { return source_->ReadDropped(*disk_); });
+    const uint64_t count = disk_->loss.OnClaim(loss.count(), source_->ReadDropped(*disk_));
     if (count == 0) return;
     proto::Loss drop = loss;
     drop.set_reason(proto::RELAY_DROP);
@@ -65,8 +97,8 @@ class BlktraceSource::Translator : public CaptureSink {
     sink_->OnLoss(drop);
   }
   void OnWatermark(int64_t ns) override { sink_->OnWatermark(ns); }
-  void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) override {
-    sink_->OnFinished(stream, record, comm);
+  void OnFinished(uint32_t /*stream*/, const IoRecord& record, const ProcessComm& comm) override {
+    sink_->OnFinished(stream_, record, comm);
   }
   void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
     sink_->OnQueuedSizes(op, bytes, count);
@@ -81,6 +113,7 @@ class BlktraceSource::Translator : public CaptureSink {
  private:
   BlktraceSource* source_;
   Disk* disk_;
+  uint32_t stream_;
   CaptureSink* sink_;
 };
 
@@ -207,6 +240,8 @@ Status BlktraceSource::OpenRelays(Disk* disk, uint32_t index, const std::string&
       continue;
     }
     if (!relay.file) return ErrnoStatus(errno, path);
+    relay.cpu = cpu;
+    relay.stream = index * kBlktraceStreamsPerFile + cpu;
     relay.decoder = std::make_unique<BlktraceDecoder>(
         disk->device.description.name() + fmt::format(" relay of CPU {}", cpu),
         index * kBlktraceStreamsPerFile);
@@ -249,7 +284,7 @@ void BlktraceSource::TearDown(Disk* disk) {
 Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes,
                                        CaptureSink* sink) {
   if (!relay->file) return true;
-  Translator translator(this, disk, sink);
+  Translator translator(this, disk, *relay, sink);
   uint64_t total = 0;
   while (total < max_bytes) {
     const ssize_t count = read(relay->file.get(), buffer_.data(), buffer_.size());
@@ -298,13 +333,18 @@ void BlktraceSource::ReportDropped(Disk* disk, CaptureSink* sink) {
 Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   bool drained = true;
-  for (Disk& disk : disks_) {
-    for (Relay& relay : disk.relays) {
-      ASSIGN_OR_RETURN(const bool empty, ReadRelay(&disk, &relay, max_bytes_each, sink));
+  CpuVisitor visitor;
+  size_t most_relays = 0;
+  for (const Disk& disk : disks_) most_relays = std::max(most_relays, disk.relays.size());
+  for (size_t i = 0; i < most_relays; ++i) {
+    for (Disk& disk : disks_) {
+      if (i >= disk.relays.size()) continue;
+      visitor.GoTo(disk.relays[i].cpu);
+      ASSIGN_OR_RETURN(const bool empty, ReadRelay(&disk, &disk.relays[i], max_bytes_each, sink));
       drained = drained && empty;
     }
-    ReportDropped(&disk, sink);
   }
+  for (Disk& disk : disks_) ReportDropped(&disk, sink);
   // What an unfinished relay still holds may be of any age: the watermark waits for it.
   if (drained) sink->OnWatermark(now_ns - kCommitMarginNs);
   return OkStatus();
@@ -336,11 +376,11 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
     Disk& disk = disks_[i];
     // A pulled disk has taken its counter along.
     kernel_lost_ += std::max(ReadDropped(disk), disk.loss.reported());
-    Translator translator(this, &disk, sink);
     bool here = false;
     for (Relay& relay : disk.relays) {
       if (!relay.file) continue;
       here = true;
+      Translator translator(this, &disk, relay, sink);
       relay.decoder->Finish(&translator);
     }
     // One that was pulled, be it a moment ago, has nothing to stop.

@@ -49,6 +49,8 @@ class BlktraceSource : public LiveSource {
 
  private:
   struct Relay {
+    uint32_t cpu = 0;
+    uint32_t stream = 0;
     UniqueFd file;
     std::unique_ptr<BlktraceDecoder> decoder;
   };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,6 +40,12 @@ class RingLossAccount {
       return Report(rest);
     }
     return Report(*stored < rest ? *stored : rest);
+  }
+
+  // A gap said to have cost `claimed`, of which only what the kernel's total knows is true.
+  uint64_t OnClaim(uint64_t claimed, uint64_t kernel_total) {
+    if (kernel_total <= reported_) return 0;
+    return Report(std::min(claimed, kernel_total - reported_));
   }
 
   // What the kernel's total has beyond all gaps seen so far.

@@ -89,5 +89,14 @@ TEST_F(RingLossAccountTest, LossThatNoPageToldOfIsTheRestAtTheEnd) {
   EXPECT_EQ(account_.Rest(11), 0u);
 }
 
+TEST_F(RingLossAccountTest, AGapThatTheKernelDoesNotKnowIsNone) {
+  EXPECT_EQ(account_.OnClaim(1, 0), 0u);
+  EXPECT_EQ(account_.OnClaim(5, 3), 3u);
+  EXPECT_EQ(account_.OnClaim(2, 3), 0u);
+  EXPECT_EQ(account_.OnClaim(2, 9), 2u);
+  EXPECT_EQ(account_.Rest(9), 4u);
+  EXPECT_EQ(account_.reported(), 9u);
+}
+
 }  // namespace
 }  // namespace blktape
