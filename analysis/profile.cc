@@ -223,7 +223,7 @@ struct ProfileBuilder::Impl {
     // Nothing begins where an absurd address ends.
     same_op = device.any = {end_bytes != UINT64_MAX, end_bytes};
     last_device = io.device;
-    footprint.Add(io.device, io.offset_bytes, io.bytes, io.write);
+    if (options.footprint) footprint.Add(io.device, io.offset_bytes, io.bytes, io.write);
     device.row.max_end_bytes = std::max(device.row.max_end_bytes, end_bytes);
   }
 };
@@ -280,7 +280,8 @@ void ProfileBuilder::Add(const IoRecord& io) {
                             .device = io.device,
                             .data = data && io.lba.has_value(),
                             .write = io.op == Op::kWrite};
-  if (issued.data) in.footprint.Prefetch(issued.device, issued.offset_bytes);
+  if (issued.data && in.options.footprint)
+    in.footprint.Prefetch(issued.device, issued.offset_bytes);
   in.in_issue_order.Push(start_ns.value_or(in.watermark_ns), issued);
   in.in_issue_order.Release(
       in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });

@@ -132,10 +132,11 @@ struct Profile {
 };
 
 struct ProfileOptions {
-  std::optional<uint32_t> device;  // only this index of Header.devices
+  std::optional<uint32_t> device = {};  // only this index of Header.devices
   // Only records whose arrival is in [from, to) after the first arrival of the trace.
-  std::optional<int64_t> from_ns;
-  std::optional<int64_t> to_ns;
+  std::optional<int64_t> from_ns = {};
+  std::optional<int64_t> to_ns = {};
+  bool footprint = true;  // false leaves Profile.footprint empty and saves its memory
 };
 
 // Computes a Profile in one pass over the records, in their order. Memory is bounded whatever the

@@ -101,7 +101,7 @@ struct RunCostsBuilder::Impl {
   }
 
   const Segmentation* segmentation;
-  ProfileBuilder profile;
+  ProfileBuilder profile{{.footprint = false}};  // which is that of the trace
   std::vector<SegmentState> states;
   IntervalUnion waits;
   ReorderBuffer<int64_t> waits_in_order;  // ends

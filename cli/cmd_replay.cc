@@ -205,7 +205,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     return RunReplay(flags->replay, stop, display.Callback());
   }();
   if (!outcome.ok()) return Fail(outcome.status());
-  const Result<Profile> profile = ProfileTrace(flags->replay.result_path);
+  const Result<Profile> profile = ProfileTrace(flags->replay.result_path, {.footprint = false});
   if (!profile.ok()) return Fail(profile.status());
 
   if (flags->json) {
