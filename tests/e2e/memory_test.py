@@ -1,5 +1,6 @@
-"""The memory of `blktape analyze` does not grow with the trace, and its rate is printed."""
+"""The memory of `blktape analyze` and `blktape replay` does not grow with the trace (of recording: tests/live/memory_test)."""
 
+import json
 import os
 import subprocess
 import tempfile
@@ -11,27 +12,45 @@ SHORT, LONG = 100_000, 5_000_000
 
 
 class MemoryTest(unittest.TestCase):
-    def measure(self, ios):
-        """Peak resident KiB and CPU seconds of analyzing a trace of so many I/Os."""
-        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-            trace = os.path.join(folder, "a.tape")
-            subprocess.run(["tests/support/make_trace", trace, str(ios), "7000", "kind=desktop"], check=True)
-            process = subprocess.Popen([blktape.PROGRAM, "analyze", trace, "--json"], stdout=subprocess.PIPE, text=True)
-            told = process.stdout.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = status
-            self.assertEqual(status, 0)
-            self.assertEqual(blktape.json.loads(told)["ios"], ios)
-            return usage.ru_maxrss, usage.ru_utime + usage.ru_stime
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
 
-    def test_memory_at_100_thousand_and_5_million(self):
-        short, _ = self.measure(SHORT)
-        long, seconds = self.measure(LONG)
-        print("analyze: %d KiB at %d I/Os, %d KiB at %d; %.2f M I/Os a second of CPU time" % (
-            short, SHORT, long, LONG, LONG / seconds / 1e6))
+    def measure(self, ios, verb, *options):
+        """What it says and its peak resident KiB for a trace of so many I/Os."""
+        trace = os.path.join(self.folder, "a.tape")
+        subprocess.run(["tests/support/make_trace", trace, str(ios), "7000", "kind=desktop"], check=True)
+        with subprocess.Popen([blktape.PROGRAM, verb, trace, "--json", *options], stdout=subprocess.PIPE,
+                              text=True) as process:
+            said = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        os.unlink(trace)
+        self.assertEqual(process.returncode, 0)
+        print("%s: %d KiB at %d I/Os" % (verb, usage.ru_maxrss, ios), flush=True)
+        return json.loads(said), usage.ru_maxrss
+
+    def test_analyze(self):
+        short, short_kib = self.measure(SHORT, "analyze")
+        long, long_kib = self.measure(LONG, "analyze")
+        self.assertEqual((short["ios"], long["ios"]), (SHORT, LONG))
         # The footprint of the longer trace reaches its bound of 24 MiB; the half it grew from is there for a moment.
-        self.assertLess(long - short, 40 << 10)
-        self.assertLess(long, 96 << 10)
+        self.assertLess(long_kib - short_kib, 40 << 10)
+        self.assertLess(long_kib, 96 << 10)
+
+    def test_replay_with_its_result(self):
+        kib = []
+        for ios in SHORT, LONG:
+            result = os.path.join(self.folder, "result.tape")
+            said, peak_kib = self.measure(ios, "replay", "--engine", "null", "--queue-depth", "32", "-o", result)
+            self.assertEqual((said["issued"], said["completed"]), (ios, ios))
+            os.unlink(result)
+            kib.append(peak_kib)
+        # One byte an I/O that stays would be more.
+        # Two bytes an I/O would be 9,570 KiB; what there is more is the seek table of the result and its frames.
+        self.assertLess(kib[1] - kib[0], 9 << 10)
+        self.assertLess(kib[1], 64 << 10)
 
 
 if __name__ == "__main__":

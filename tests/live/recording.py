@@ -53,10 +53,21 @@ class Recording:
     def stop(self, how=signal.SIGTERM):
         self._stopped = True
         self._process.send_signal(how)
-        status = self._process.wait(timeout=60)
+        status = self._wait(time.monotonic() + 60)
         self.said = self._read()
         if how != signal.SIGKILL and status not in self._statuses:
             raise AssertionError("recording ended with %d: %s" % (status, self.said))
+
+    def _wait(self, until):
+        """As Popen.wait, and keeps what the process has used (as in getrusage)."""
+        while True:
+            pid, status, self.usage = os.wait4(self.pid, os.WNOHANG)
+            if pid != 0:
+                self._process.returncode = os.waitstatus_to_exitcode(status)
+                return self._process.returncode
+            if time.monotonic() > until:
+                raise AssertionError("the recording does not end: " + self._read())
+            time.sleep(0.005)
 
     def _read(self):
         # At a place of its own: the file's position is shared with the writer.
