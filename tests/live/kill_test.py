@@ -58,15 +58,19 @@ class KillTest(unittest.TestCase):
         info = blktape.as_json("info", recorder.trace, accept=(0, 3))
         self.assertTrue(info["finished"] and info["recovered"], info)
         rows = [row for row in blktape.dump(recorder.trace, accept=(0, 3)) if int(row["pid"]) == os.getpid()]
-        kept = len(rows)
-        self.assertEqual([(row["op"], int(row["lba"]) * 512, int(row["bytes"])) for row in rows], planned[:kept])
-        unseen = 0
-        for row, (begin_ns, end_ns) in zip(rows, spans):
+        # A kernel that restricts BPF may leave out the program of an issue or a completion. It counts them.
+        counted = {loss["reason"]: loss.get("count", 0) for loss in info["losses"]}
+        kept = unissued = uncompleted = 0  # kept: so far does what is in the trace reach into the plan
+        for row in rows:
+            while (row["op"], int(row["lba"]) * 512, int(row["bytes"])) != planned[kept]:
+                unissued, kept = unissued + 1, kept + 1
+                self.assertLessEqual(unissued, counted.get("MISSING_START_TIME", 0), (planned[kept - 1], info["losses"]))
+            begin_ns, end_ns = spans[kept]
+            kept += 1
             stamps = [int(row[name]) for name in ("queue_ns", "issue_ns", "complete_ns") if row[name] != ""]
-            unseen += row["complete_ns"] == ""
+            uncompleted += row["complete_ns"] == ""
             self.assertEqual([begin_ns, *stamps, end_ns], sorted([begin_ns, *stamps, end_ns]))
-        counted = sum(loss.get("count", 0) for loss in info["losses"] if loss["reason"] == "TAG_REUSED")
-        self.assertLessEqual(unseen, counted)
+        self.assertLessEqual(uncompleted, counted.get("TAG_REUSED", 0))
         self.assertLessEqual(kept, len(spans))
         due = sum(end_ns < killed_ns - SECOND_NS for _, end_ns in spans)
         self.assertGreaterEqual(kept, due, "of %d" % len(spans))
