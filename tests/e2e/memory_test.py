@@ -1,4 +1,7 @@
-"""The memory of `blktape analyze` and `blktape replay` does not grow with the trace (of recording: tests/live/memory_test)."""
+"""The memory of `blktape analyze` and `blktape replay` does not grow with the trace.
+
+That of recording: tests/live/memory_test. That of writing and reading: tests/format/streaming_memory_test.
+"""
 
 import json
 import os
@@ -47,8 +50,7 @@ class MemoryTest(unittest.TestCase):
             self.assertEqual((said["issued"], said["completed"]), (ios, ios))
             os.unlink(result)
             kib.append(peak_kib)
-        # One byte an I/O that stays would be more.
-        # Two bytes an I/O would be 9,570 KiB; what there is more is the seek table of the result and its frames.
+        # The seek table of the result grows. Two bytes an I/O that stay would be 9,570 KiB.
         self.assertLess(kib[1] - kib[0], 9 << 10)
         self.assertLess(kib[1], 64 << 10)
 
