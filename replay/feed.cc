@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "replay/realtime.h"
 
 namespace blktape {
 namespace {
@@ -149,9 +150,12 @@ bool ThreadedFeed::TakeBuffer(PlannedIo* io) {
 bool ThreadedFeed::Push(const PlannedIo& io, Lane* lane) {
   SpscRing<PlannedIo>& ring = lane->ring();
   if (ring.TryPush(io)) return true;
-  // Full: comes back when half of it is used up, not for every step.
-  int64_t pause_ns = kShortestPauseNs;
+  // Full: comes back when half of it is used up, not for every step. It begins with half the time
+  // that this took before: every look takes a processor away from the drive's own threads.
+  int64_t pause_ns = std::clamp(room_took_ns_ / 2, kShortestPauseNs, kLongestPauseNs);
+  room_took_ns_ = 0;
   while (ring.size() > ring.capacity() / 2) {
+    room_took_ns_ += pause_ns;
     if (!Pause(&pause_ns)) return false;
   }
   return ring.TryPush(io);
@@ -180,6 +184,7 @@ bool ThreadedFeed::PushToLane(const PlannedIo& io) {
 }
 
 void ThreadedFeed::Work() {
+  if (options_.gives_way) GiveWay();
   PlannedIo io;
   while (!quit_.load(std::memory_order_relaxed)) {
     const Result<bool> more = plan_->Next(&io);

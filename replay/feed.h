@@ -51,6 +51,7 @@ class ThreadedFeed {
     uint64_t unbuffered_read_bytes = 0;
     uint32_t lanes = 1;
     LaneRouter* router = nullptr;  // null where there is one lane
+    bool gives_way = false;        // its thread, to the issuing ones: see GiveWay()
   };
   // Pointers must outlive the feed; between Start() and the end of Stop() the plan, the arena and
   // the router are the thread's.
@@ -89,6 +90,7 @@ class ThreadedFeed {
   const Options options_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   uint64_t pushed_bytes_ = 0;  // of the steps' buffers
+  int64_t room_took_ns_ = 0;   // until there was room in a ring, the last time
   std::atomic<bool> ended_ = false;
   std::atomic<bool> primed_ = false;
   std::atomic<bool> wants_memory_ = false;

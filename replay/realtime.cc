@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kFifoPriority = 10;
 constexpr int kHighNice = -15;
+constexpr int kLowNice = 19;
 // Less than the time that is spun before an I/O is due; more than the shallow states of any CPU
 // take (a few us), less than the deep ones (100 us to 1 ms).
 constexpr int32_t kIdleExitUs = 20;
@@ -84,6 +85,9 @@ std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<i
   for (const size_t place : places) quiet.push_back(cpus[place]);
   return quiet;
 }
+
+// sched(7): a nice value is a thread's own under Linux.
+void GiveWay() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowNice); }
 
 RealtimeScope::RealtimeScope(const Wish& wish) {
   // The kernel may be late by the slack to save wakeups; the default is 50 us.

@@ -14,6 +14,10 @@ namespace blktape {
 // numbered rows of /proc/interrupts), of equals the last. Those not in the table are left out.
 std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
+// For a thread that works for the issuing ones, at full speed: they and the kernel's workers behind
+// the target go first. It still has every moment in which an issuing thread waits for it.
+void GiveWay();
+
 // Makes the calling thread punctual for as long as the object lives, as far as the machine allows,
 // and keeps the machine's CPUs from idle states that take long to leave: a thread that slept would
 // wake late by that, and a completion would seem slower by it. What is refused is no error:

@@ -279,7 +279,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                     {.ahead_bytes = ahead_bytes,
                      .unbuffered_read_bytes = read_buffer_bytes,
                      .lanes = lanes->count(),
-                     .router = lanes->RouteBy(options.order_overlaps)});
+                     .router = lanes->RouteBy(options.order_overlaps),
+                     .gives_way = !timed});
   ResultRecorder recorder(writer.get());
   std::optional<Verifier> verifier;
   if (options.verify) {
@@ -298,7 +299,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
         }
         return recorder.Add(io);
       },
-      lanes->count(), &halt);
+      lanes->count(), &halt, !timed);
 
   feed.Start();
   while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "replay/realtime.h"
 
 namespace blktape {
 namespace {
@@ -136,12 +137,15 @@ void ResultRecorder::Report(proto::ReplayOutcome* outcome) const {
 }
 
 RecorderThread::RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done,
-                               uint32_t lanes, std::atomic<bool>* halt)
+                               uint32_t lanes, std::atomic<bool>* halt, bool gives_way)
     : done_(std::move(done)), halt_(halt) {
   for (uint32_t lane = 0; lane < lanes; ++lane) {
     rings_.push_back(std::make_unique<SpscRing<IssuedIo>>(kRing));
   }
-  thread_ = std::thread([this] { Work(); });
+  thread_ = std::thread([this, gives_way] {
+    if (gives_way) GiveWay();
+    Work();
+  });
 }
 
 RecorderThread::~RecorderThread() {

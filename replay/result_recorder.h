@@ -65,9 +65,9 @@ class ResultRecorder {
 class RecorderThread {
  public:
   // `done` is called on this object's thread for each completion, after which its buffer may be
-  // reused; `halt` is set when it fails.
+  // reused; `halt` is set when it fails. `gives_way`: see GiveWay().
   RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done, uint32_t lanes,
-                 std::atomic<bool>* halt);
+                 std::atomic<bool>* halt, bool gives_way);
   ~RecorderThread();
 
   // For each lane one thread. Waits where the recorder is 16,384 completions behind.

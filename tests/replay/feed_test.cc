@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,18 @@ TEST(ThreadedFeedTest, WritesAndTheLargerReadsHaveABufferAndOnlyWritesAreFilled)
   EXPECT_THAT(buffers, ElementsAre(IsNull(), NotNull(), NotNull(), IsNull()));
   EXPECT_NE(steps[1].buffer, steps[2].buffer);
   EXPECT_THAT(filled, ElementsAre(16384));
+}
+
+TEST(ThreadedFeedTest, ItsThreadGivesWayWhereItIsTold) {
+  for (const bool gives_way : {false, true}) {
+    Result<BufferArena> arena = BufferArena::Create(1 << 20);
+    ASSERT_TRUE(arena.ok());
+    int nice = -1;
+    StepsOf({Write(0, {}, 0, 4096)}, &*arena,
+            [&nice](const PlannedIo&) { nice = getpriority(PRIO_PROCESS, 0); },
+            {.ahead_bytes = 1 << 19, .gives_way = gives_way});
+    EXPECT_EQ(nice, gives_way ? 19 : getpriority(PRIO_PROCESS, 0));
+  }
 }
 
 }  // namespace

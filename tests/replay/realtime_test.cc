@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,17 @@ TEST(QuietCpusTest, NoneWhereTheTableNamesNone) {
   EXPECT_THAT(QuietCpus(kTable, {2}), IsEmpty());
   EXPECT_THAT(QuietCpus("", {0}), IsEmpty());
   EXPECT_THAT(QuietCpus("nonsense\n", {0}), IsEmpty());
+}
+
+TEST(GiveWayTest, LowersThePriorityOfTheCallingThreadAlone) {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int nice = before;
+  std::thread([&nice] {
+    GiveWay();
+    nice = getpriority(PRIO_PROCESS, 0);
+  }).join();
+  EXPECT_EQ(nice, 19);  // setpriority(2): the lowest
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
 }
 
 constexpr int kWhoProcess = 1;
