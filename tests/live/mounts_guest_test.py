@@ -45,6 +45,15 @@ mkfs_ext4 /dev/md0
 mount /dev/md0 /x/raid
 write raid /x/raid
 
+# In chunks of 64 KiB: each on one disk, with a parity for two of them (RAID 5), or on two disks (RAID 10).
+for level in 5 10; do
+  mdadm --quiet --create /dev/md$level --run --level=$level --chunk=64 --raid-devices=3 --metadata=1.2 --assume-clean \
+    /dev/vdj /dev/vdk /dev/vdl < /dev/null
+  check raid$level "--device /dev/md$level" if=/out/content of=/dev/md$level oflag=direct
+  mdadm --quiet --stop /dev/md$level
+  mdadm --quiet --zero-superblock /dev/vdj /dev/vdk /dev/vdl
+done
+
 # 31 extents of 4 MiB lie on the first, behind the 1 MiB of LVM's own.
 pvcreate -qq /dev/vdc /dev/vdd
 vgcreate -qq attic /dev/vdc /dev/vdd
@@ -103,16 +112,20 @@ class MountsGuestTest(unittest.TestCase):
         result = guest.Guest(
             programs=["dd", "md5sum", "awk", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "btrfs", "mount", "umount", "mdadm",
                       "pvcreate", "vgcreate", "lvcreate", "addpart"],
-            modules=["ext4", "xfs", "btrfs", "raid1", "dm_mod", "dm_thin_pool", "overlay"],
+            modules=["ext4", "xfs", "btrfs", "raid1", "raid456", "raid10", "dm_mod", "dm_thin_pool", "overlay"],
             disks=[guest.Disk("virtio", 128 << 20) for _ in range(4)] +
-                  [guest.Disk("virtio", 400 << 20) for _ in range(5)] + [guest.Disk("nvme", 64 << 20)],
-            memory_mib=1536).run(SCRIPT).check()
+                  [guest.Disk("virtio", 400 << 20) for _ in range(5)] +
+                  [guest.Disk("virtio", 48 << 20) for _ in range(3)] + [guest.Disk("nvme", 64 << 20)],
+            memory_mib=1536, timeout_s=600).run(SCRIPT).check()
         with open(result.path("content"), "rb") as file:
             content = [hashlib.md5(file.read(BLOCK_BYTES)).hexdigest() for _ in range(BLOCKS)]
         whole = collections.Counter(content)
         # Name to the disks recorded and what is found on each of those that were written or read.
         expected = {
             "raid": {"vda": whole, "vdb": whole},
+            # Of three disks with two copies, chunk n is on those of number 2n and 2n + 1 (md(4): near copies).
+            "raid10": {disk: collections.Counter(content[n] for n in range(BLOCKS) if at in (2 * n % 3, (2 * n + 1) % 3))
+                       for at, disk in enumerate(("vdj", "vdk", "vdl"))},
             "across": {"vdc": collections.Counter(content[:8]), "vdd": collections.Counter(content[8:])},
             "btrfs": {"vde": whole, "vdf": whole},
             "subvolume": {"vde": whole, "vdf": whole},
@@ -127,16 +140,37 @@ class MountsGuestTest(unittest.TestCase):
             # Nothing is left of the first.
             "thin": {"vdd": whole},
         }
+        for source in SOURCES:
+            with self.subTest("raid5", source=source):
+                self.check_raid5(result, source, content)
         for name, disks in expected.items():
             for source in SOURCES:
                 with self.subTest(name, source=source):
                     self.check(result, name, source, disks, whole)
 
-    def check(self, result, name, source, disks, whole):
+    def check_whole(self, result, name, source, disks):
         self.assertEqual(result.rc(name), 0, result.text(name + ".err"))
         info = json.loads(result.text("%s.%s.json" % (name, source)))
         self.assertEqual([device["name"] for device in info["header"]["devices"]], sorted(disks))
         self.assertEqual(info["losses"], [])
+
+    def check_raid5(self, result, source, content):
+        """Beside the chunks there are their parities, and what is read to make those."""
+        self.check_whole(result, "raid5", source, ("vdj", "vdk", "vdl"))
+        lines = [line.split() for line in result.text("raid5.%s.found" % source).splitlines()]
+        written = {(disk, int(lba), digest) for disk, op, lba, digest, _ in lines if op == "write" and digest in content}
+        # The parity goes from the last disk to the first, data begin on the one behind it (md(4), mdadm(8):
+        # left-symmetric).
+        begin = min(lba for _, lba, _ in written)
+        expected = set()
+        for n, digest in enumerate(content):
+            stripe, place = divmod(n, 2)
+            parity = 2 - stripe % 3
+            expected.add((("vdj", "vdk", "vdl")[(parity + 1 + place) % 3], begin + 128 * stripe, digest))
+        self.assertEqual(written, expected)
+
+    def check(self, result, name, source, disks, whole):
+        self.check_whole(result, name, source, disks)
         found = collections.defaultdict(collections.Counter)
         for line in result.text("%s.%s.found" % (name, source)).splitlines():
             disk, op, _, digest, _ = line.split()
