@@ -67,23 +67,27 @@ def errors_of(plan, speed, recorded):
     return [at - due - begin for due, at in found], len(plan) - len(found), total
 
 
-def contestants_of(trace, blk_file, target, folder, speed):
+def contestants_of(trace, blk_file, target, folder, speed, plan):
     name = os.path.basename(target)
+    # btreplay has been seen to wait for ever; what it has not issued by then is missing.
+    bounded = ["timeout", "-k", "5", "%d" % (30 + 2 * (plan[-1][0] - plan[0][0]) / 1e9)]
     runs = {"blktape": ["cli/blktape", "replay", trace, "--target", target, "--overwrite", "--yes", "--speed",
                         "%g" % speed]}
     if common.have("fio"):
-        runs["fio"] = ["fio", "--name=replay", "--read_iolog=" + blk_file, "--replay_redirect=" + target,
+        runs["fio"] = [*bounded, "fio", "--name=replay", "--read_iolog=" + blk_file, "--replay_redirect=" + target,
                        "--replay_time_scale=%d" % (100 * speed), "--ioengine=libaio", "--direct=1", "--iodepth=64",
                        "--eta=never"]
     if common.have("btreplay"):
         subprocess.run(["btrecord", "-d", folder, "-D", folder, name], check=True, stdout=subprocess.DEVNULL)
-        runs["btreplay"] = ["btreplay", "-d", folder, "-x", "%d" % speed, name]
+        runs["btreplay"] = [*bounded, "btreplay", "-d", folder, "-x", "%d" % speed, name]
     return runs
 
 
 def measure(bench, plan, speed, target, command):
     again = bench.path("again.tape")
-    blktape.ok("record", "--source", "tracefs", "--device", target, "--settle", "0s", "-o", again, "--", *command)
+    # 1: the command failed, as one does that ran out of time.
+    blktape.ok("record", "--source", "tracefs", "--device", target, "--settle", "0s", "-o", again, "--", *command,
+               accept=(0, 1) if command[0] == "timeout" else (0,))
     recorded = blktape.dump(again)
     os.unlink(again)
     errors, missing, total = errors_of(plan, speed, recorded)
@@ -113,7 +117,7 @@ def main():
                                      32 if case == "burst" else 1)
             plan = plan_of(trace)
             blk_file = write_blktrace(plan, target, bench.folder)
-            runs = contestants_of(trace, blk_file, target, bench.folder, speed)
+            runs = contestants_of(trace, blk_file, target, bench.folder, speed, plan)
             results = common.interleaved(options.rounds, {
                 name: lambda command=command: measure(bench, plan, speed, target, command)
                 for name, command in runs.items()})
