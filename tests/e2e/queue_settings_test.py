@@ -72,8 +72,10 @@ class QueueSettingsTest(unittest.TestCase):
 
     def start(self, words=None):
         """A replay of half a minute, or what `words` name, once its settings are in force."""
+        # One that is killed leaves its temporary folder.
+        environment = {**os.environ, "TMPDIR": self.scratch.folder}
         running = subprocess.Popen([blktape.PROGRAM, *(words or self.words())], stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
+                                   stderr=subprocess.STDOUT, env=environment)
         self.addCleanup(running.stdout.close)
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)
