@@ -44,6 +44,11 @@ def mixed(seed, count, span_bytes=MIXED_SPAN_BYTES):
     return ios
 
 
+def of_row(row):
+    """What was done, of a record as `blktape dump --csv` tells it."""
+    return row["op"], int(row["lba"] or 0) * 512, int(row["bytes"])
+
+
 class Disk:
     """A device, open past the page cache."""
 

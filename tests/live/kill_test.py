@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from tests.harness import blktape, cases, devices, direct_io
+from tests.harness import blktape, bpf_losses, cases, devices, direct_io
 from tests.live import recording
 
 KILLS = int(os.environ.get("BLKTAPE_KILLS", "10"))
@@ -55,22 +55,16 @@ class KillTest(unittest.TestCase):
         said = blktape.run("recover", recorder.partial)
         self.assertIn(said.returncode, (0, 3), said.stderr)
         self.assertFalse(os.path.exists(recorder.partial))
-        info = blktape.as_json("info", recorder.trace, accept=(0, 3))
-        self.assertTrue(info["finished"] and info["recovered"], info)
+        losses = bpf_losses.Losses(self, recorder.trace)
+        self.assertTrue(losses.info["finished"] and losses.info["recovered"], losses.info)
         rows = [row for row in blktape.dump(recorder.trace, accept=(0, 3)) if int(row["pid"]) == os.getpid()]
-        # A kernel that restricts BPF may leave out the program of an issue or a completion. It counts them.
-        counted = {loss["reason"]: loss.get("count", 0) for loss in info["losses"]}
-        kept = unissued = uncompleted = 0  # kept: so far does what is in the trace reach into the plan
-        for row in rows:
-            while (row["op"], int(row["lba"]) * 512, int(row["bytes"])) != planned[kept]:
-                unissued, kept = unissued + 1, kept + 1
-                self.assertLessEqual(unissued, counted.get("MISSING_START_TIME", 0), (planned[kept - 1], info["losses"]))
-            begin_ns, end_ns = spans[kept]
-            kept += 1
+        kept = 0  # so far does what is in the trace reach into the plan
+        for row, place in losses.follow(rows, planned, direct_io.of_row):
+            begin_ns, end_ns = spans[place]
             stamps = [int(row[name]) for name in ("queue_ns", "issue_ns", "complete_ns") if row[name] != ""]
-            uncompleted += row["complete_ns"] == ""
             self.assertEqual([begin_ns, *stamps, end_ns], sorted([begin_ns, *stamps, end_ns]))
-        self.assertLessEqual(uncompleted, counted.get("TAG_REUSED", 0))
+            kept = place + 1
+        losses.check_completed(rows)
         self.assertLessEqual(kept, len(spans))
         due = sum(end_ns < killed_ns - SECOND_NS for _, end_ns in spans)
         self.assertGreaterEqual(kept, due, "of %d" % len(spans))
