@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <deque>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -45,145 +43,6 @@ uint64_t Difference(int64_t a, int64_t b) {
 
 int64_t Sum(int64_t a, uint64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + b); }
 
-Status Bad(const char* column, const char* what) {
-  return Status(StatusCode::kDataLoss, std::string("column ") + column + ": " + what);
-}
-
-class Decoder {
- public:
-  Decoder(const proto::RecordBatch& batch, std::vector<IoRecord>* records)
-      : batch_(batch), records_(*records) {}
-
-  Status Run() {
-    if (batch_.count() > kMaxBatchRecords) {
-      return Status(StatusCode::kDataLoss, "a batch of " + std::to_string(batch_.count()) +
-                                               " records: more than the format allows");
-    }
-    records_.assign(batch_.count(), IoRecord());
-    RETURN_IF_ERROR(GetAll("device", batch_.has_device(), batch_.device(), 4,
-                           [](IoRecord& io, uint64_t v) { io.device = static_cast<uint32_t>(v); }));
-    RETURN_IF_ERROR(GetOp());
-    RETURN_IF_ERROR(GetAll("flags", batch_.has_flags(), batch_.flags(), 4,
-                           [](IoRecord& io, uint64_t v) { io.flags = static_cast<uint32_t>(v); }));
-    RETURN_IF_ERROR(GetAll("bytes", batch_.has_bytes(), batch_.bytes(), 8,
-                           [](IoRecord& io, uint64_t v) { io.bytes = v; }));
-    RETURN_IF_ERROR(GetLba());
-    RETURN_IF_ERROR(GetTimes());
-    RETURN_IF_ERROR(GetPlain("error", batch_.has_error(), batch_.error(), &IoRecord::error));
-    RETURN_IF_ERROR(GetPlain("pid", batch_.has_pid(), batch_.pid(), &IoRecord::pid));
-    RETURN_IF_ERROR(
-        GetPlain("process", batch_.has_process(), batch_.process(), &IoRecord::process));
-    RETURN_IF_ERROR(GetPlain("cpu", batch_.has_cpu(), batch_.cpu(), &IoRecord::cpu));
-    RETURN_IF_ERROR(GetPlain("merged_bios", batch_.has_merged_bios(), batch_.merged_bios(),
-                             &IoRecord::merged_bios));
-    RETURN_IF_ERROR(GetPlain("prio", batch_.has_prio(), batch_.prio(), &IoRecord::prio));
-    return GetOrdinal();
-  }
-
- private:
-  // Reads a column that every record has; `set` takes record and value.
-  template <typename Set>
-  Status GetAll(const char* name, bool there, const proto::Column& column, int width_bytes,
-                Set set) {
-    if (!there || !column.present().empty()) {
-      return records_.empty() ? OkStatus() : Bad(name, "not there for every record");
-    }
-    if (!GetPlanes(column, records_.size(), width_bytes, &values_)) {
-      return Bad(name, "its planes do not fit the count");
-    }
-    for (size_t i = 0; i < records_.size(); ++i) set(records_[i], values_[i]);
-    return OkStatus();
-  }
-
-  // Reads a column that some records have: `set` takes record and value of those.
-  template <typename Set>
-  Status GetSome(const char* name, bool there, const proto::Column& column, int width_bytes,
-                 Set set) {
-    if (!there) return OkStatus();
-    if (column.present().empty()) return GetAll(name, there, column, width_bytes, set);
-    const std::string& present = column.present();
-    if (present.size() != (records_.size() + 7) / 8) return Bad(name, "bitmap of a wrong size");
-    size_t count = 0;
-    for (const char byte : present) count += std::popcount(static_cast<uint8_t>(byte));
-    const size_t tail_bits = records_.size() % 8;
-    if (tail_bits != 0 && (static_cast<uint8_t>(present.back()) >> tail_bits) != 0) {
-      return Bad(name, "bitmap names records that are not there");
-    }
-    if (!GetPlanes(column, count, width_bytes, &values_)) {
-      return Bad(name, "its planes do not fit the bitmap");
-    }
-    size_t next = 0;
-    for (size_t i = 0; i < records_.size(); ++i) {
-      if ((present[i / 8] >> (i % 8)) & 1) set(records_[i], values_[next++]);
-    }
-    return OkStatus();
-  }
-
-  Status GetPlain(const char* name, bool there, const proto::Column& column,
-                  std::optional<uint32_t> IoRecord::* field) {
-    return GetSome(name, there, column, 4,
-                   [field](IoRecord& io, uint64_t v) { io.*field = static_cast<uint32_t>(v); });
-  }
-
-  Status GetOp() {
-    uint64_t largest = 0;
-    RETURN_IF_ERROR(
-        GetAll("op", batch_.has_op(), batch_.op(), 1, [&largest](IoRecord& io, uint64_t v) {
-          largest = v > largest ? v : largest;
-          io.op = static_cast<Op>(v);
-        }));
-    if (largest >= kOpCount) return Bad("op", "an operation this format version does not have");
-    return OkStatus();
-  }
-
-  Status GetLba() {
-    StreamEnds ends;
-    return GetSome("lba", batch_.has_lba(), batch_.lba(), 8, [&ends](IoRecord& io, uint64_t v) {
-      uint64_t& end = ends[io];
-      io.lba = Lba(end + UnZigZag(v));
-      end = EndSectors(io);
-    });
-  }
-
-  // Coded values go into the fields first: each needs the others' presence to be understood.
-  Status GetTimes() {
-    const auto store = [](std::optional<int64_t> IoRecord::* field) {
-      return [field](IoRecord& io, uint64_t v) { io.*field = static_cast<int64_t>(UnZigZag(v)); };
-    };
-    RETURN_IF_ERROR(
-        GetSome("queue", batch_.has_queue(), batch_.queue(), 8, store(&IoRecord::queue_ns)));
-    RETURN_IF_ERROR(
-        GetSome("issue", batch_.has_issue(), batch_.issue(), 8, store(&IoRecord::issue_ns)));
-    RETURN_IF_ERROR(GetSome("complete", batch_.has_complete(), batch_.complete(), 8,
-                            store(&IoRecord::complete_ns)));
-    int64_t previous = batch_.base_ns();
-    for (IoRecord& io : records_) {
-      if (io.queue_ns) io.queue_ns = Sum(previous, static_cast<uint64_t>(*io.queue_ns));
-      if (io.issue_ns) {
-        io.issue_ns = Sum(io.queue_ns.value_or(previous), static_cast<uint64_t>(*io.issue_ns));
-      }
-      if (io.complete_ns) {
-        io.complete_ns = Sum(CompletionBase(io, previous), static_cast<uint64_t>(*io.complete_ns));
-      }
-      previous = io.arrival_ns().value_or(previous);
-    }
-    return OkStatus();
-  }
-
-  Status GetOrdinal() {
-    uint64_t expected = batch_.base_ordinal();
-    return GetSome("ordinal", batch_.has_ordinal(), batch_.ordinal(), 8,
-                   [&expected](IoRecord& io, uint64_t v) {
-                     io.ordinal = expected + UnZigZag(v);
-                     expected = *io.ordinal + 1;
-                   });
-  }
-
-  const proto::RecordBatch& batch_;
-  std::vector<IoRecord>& records_;
-  std::vector<uint64_t> values_;
-};
-
 // The columns of a batch, in the order of their field numbers.
 enum ColumnId {
   kDevice,
@@ -204,16 +63,40 @@ enum ColumnId {
   kColumns
 };
 
-constexpr std::array<proto::Column* (proto::RecordBatch::*)(), kColumns> kMakeColumn = {
-    &proto::RecordBatch::mutable_device,      &proto::RecordBatch::mutable_op,
-    &proto::RecordBatch::mutable_flags,       &proto::RecordBatch::mutable_bytes,
-    &proto::RecordBatch::mutable_lba,         &proto::RecordBatch::mutable_queue,
-    &proto::RecordBatch::mutable_issue,       &proto::RecordBatch::mutable_complete,
-    &proto::RecordBatch::mutable_error,       &proto::RecordBatch::mutable_pid,
-    &proto::RecordBatch::mutable_process,     &proto::RecordBatch::mutable_cpu,
-    &proto::RecordBatch::mutable_merged_bios, &proto::RecordBatch::mutable_prio,
-    &proto::RecordBatch::mutable_ordinal,
+struct ColumnKind {
+  const char* name;
+  int width_bytes;
+  bool of_all;  // every record has one
+  bool (proto::RecordBatch::*has)() const;
+  const proto::Column& (proto::RecordBatch::*get)() const;
+  proto::Column* (proto::RecordBatch::*make)();
 };
+
+#define COLUMN(name, width_bytes, of_all) \
+  {#name,                                 \
+   width_bytes,                           \
+   of_all,                                \
+   &proto::RecordBatch::has_##name,       \
+   &proto::RecordBatch::name,             \
+   &proto::RecordBatch::mutable_##name}
+constexpr std::array<ColumnKind, kColumns> kColumnKinds = {{
+    COLUMN(device, 4, true),
+    COLUMN(op, 1, true),
+    COLUMN(flags, 4, true),
+    COLUMN(bytes, 8, true),
+    COLUMN(lba, 8, false),
+    COLUMN(queue, 8, false),
+    COLUMN(issue, 8, false),
+    COLUMN(complete, 8, false),
+    COLUMN(error, 4, false),
+    COLUMN(pid, 4, false),
+    COLUMN(process, 4, false),
+    COLUMN(cpu, 4, false),
+    COLUMN(merged_bios, 4, false),
+    COLUMN(prio, 4, false),
+    COLUMN(ordinal, 8, false),
+}};
+#undef COLUMN
 
 }  // namespace
 
@@ -221,9 +104,6 @@ class BatchEncoder::Impl {
  public:
   void Add(const IoRecord& io) {
     BLKTAPE_CHECK(count_ < kMaxBatchRecords);
-    row_ = count_ % kRows;
-    if (row_ == 0) BeginBlock();
-    ++count_;
     Put(kDevice, io.device);
     Put(kOp, static_cast<uint64_t>(io.op));
     Put(kFlags, io.flags);
@@ -245,22 +125,27 @@ class BatchEncoder::Impl {
       Put(kOrdinal, ZigZag(*io.ordinal - next_ordinal_));
       next_ordinal_ = *io.ordinal + 1;
     }
+    ++count_;
+    if (++row_ == kRows) EndBlock();
   }
 
   size_t count() const { return count_; }
 
   void Finish(proto::RecordBatch* batch) {
+    if (row_ != 0) EndBlock();
     batch->Clear();
     batch->set_count(static_cast<uint32_t>(count_));
     if (base_ns_) batch->set_base_ns(*base_ns_);
     if (base_ordinal_) batch->set_base_ordinal(*base_ordinal_);
-    values_.resize(count_);
     for (int column = 0; column < kColumns; ++column) {
-      const size_t there = Gather(column);
-      if (there == 0) continue;
-      proto::Column* const to = (batch->*kMakeColumn[column])();
-      if (there < count_) PutPresent(column, to->mutable_present());
-      PutPlanes(std::span(values_).first(there), to);
+      ColumnSoFar& from = columns_[column];
+      const size_t there = from.values.count();
+      if (there != 0) {
+        proto::Column* const to = (batch->*kColumnKinds[column].make)();
+        if (there < count_) PutPresent(from.present, to->mutable_present());
+        from.values.Finish(to);
+      }
+      from.present.clear();
     }
     count_ = 0;
     ends_ = StreamEnds();
@@ -269,24 +154,40 @@ class BatchEncoder::Impl {
   }
 
  private:
-  // The values of a block's records lie together, a bit each says which are there. So a record
-  // touches few places, and what is read back is read from one end to the other.
+  // The values of this many records are gathered, a bit each saying which are there, and then cut
+  // into planes while they are at hand.
   static constexpr size_t kRows = 64;
   struct Block {
-    uint64_t present[kColumns];
+    uint64_t present[kColumns] = {};
     uint64_t values[kColumns][kRows];
   };
+  struct ColumnSoFar {
+    std::vector<uint64_t> present;  // a word a block
+    PlaneWriter values;
+  };
 
-  void BeginBlock() {
-    const size_t index = count_ / kRows;
-    if (index == blocks_.size()) blocks_.emplace_back();
-    block_ = &blocks_[index];
-    std::fill_n(block_->present, kColumns, 0);
+  void EndBlock() {
+    const uint64_t all = ~uint64_t{0} >> (kRows - row_);
+    for (int column = 0; column < kColumns; ++column) {
+      uint64_t& present = block_.present[column];
+      uint64_t* const values = block_.values[column];
+      columns_[column].present.push_back(present);
+      size_t there = row_;
+      if (present != all) {
+        there = 0;
+        for (; present != 0; present &= present - 1) {
+          values[there++] = values[std::countr_zero(present)];
+        }
+      }
+      if (there != 0) columns_[column].values.Add(std::span(values, there));
+      present = 0;
+    }
+    row_ = 0;
   }
 
   void Put(ColumnId column, uint64_t value) {
-    block_->present[column] |= uint64_t{1} << row_;
-    block_->values[column][row_] = value;
+    block_.present[column] |= uint64_t{1} << row_;
+    block_.values[column][row_] = value;
   }
 
   void PutTimes(const IoRecord& io) {
@@ -306,43 +207,196 @@ class BatchEncoder::Impl {
     previous_ns_ = arrival_ns.value_or(previous_ns_);
   }
 
-  // Puts the values of `column` into values_; how many there are.
-  size_t Gather(int column) {
-    size_t there = 0;
-    for (size_t begin = 0; begin < count_; begin += kRows) {
-      const Block& block = blocks_[begin / kRows];
-      const uint64_t* const values = block.values[column];
-      uint64_t present = block.present[column];
-      if (present == ~uint64_t{0}) {
-        std::copy_n(values, kRows, &values_[there]);
-        there += kRows;
-        continue;
-      }
-      for (; present != 0; present &= present - 1)
-        values_[there++] = values[std::countr_zero(present)];
-    }
-    return there;
-  }
-
   // A bit a record, first record lowest; what fills the last byte is 0.
-  void PutPresent(int column, std::string* present) const {
+  void PutPresent(const std::vector<uint64_t>& words, std::string* present) const {
     present->resize((count_ + 7) / 8);
     for (size_t i = 0; i < present->size(); ++i) {
-      const uint64_t bits = blocks_[i * 8 / kRows].present[column];
-      (*present)[i] = static_cast<char>(bits >> (i * 8 % kRows));
+      (*present)[i] = static_cast<char>(words[i * 8 / kRows] >> (i * 8 % kRows));
     }
   }
 
-  std::deque<Block> blocks_;  // never moves; those beyond count_ are of a batch before
-  Block* block_ = nullptr;    // of the record being added
-  size_t row_ = 0;            // its place there
+  Block block_;
+  size_t row_ = 0;  // of block_: the next record's
+  std::array<ColumnSoFar, kColumns> columns_;
   size_t count_ = 0;
   StreamEnds ends_;
   std::optional<int64_t> base_ns_;
   int64_t previous_ns_ = 0;  // arrival of the record before that has one
   std::optional<uint64_t> base_ordinal_;
   uint64_t next_ordinal_ = 0;
-  std::vector<uint64_t> values_;  // scratch, one a record
+};
+
+class BatchDecoder::Impl {
+ public:
+  Status Begin(const proto::RecordBatch& batch) {
+    const Status status = BeginColumns(batch);
+    if (!status.ok()) Drop();
+    return status;
+  }
+
+  uint64_t devices() const { return devices_; }
+  void Drop() { left_ = 0; }
+
+  void Take(std::vector<IoRecord>* records) {
+    const size_t count = std::min(left_, kRows);
+    left_ -= count;
+    records->assign(blank_.begin(), blank_.begin() + static_cast<ptrdiff_t>(count));
+    if (count == 0) return;
+    const std::span<IoRecord> to(*records);
+    Put(kDevice, to, [](IoRecord& io, uint64_t v) { io.device = static_cast<uint32_t>(v); });
+    Put(kOp, to, [](IoRecord& io, uint64_t v) { io.op = static_cast<Op>(v); });
+    Put(kFlags, to, [](IoRecord& io, uint64_t v) { io.flags = static_cast<uint32_t>(v); });
+    Put(kBytes, to, [](IoRecord& io, uint64_t v) { io.bytes = v; });
+    Put(kLba, to, [this](IoRecord& io, uint64_t v) {
+      uint64_t& end = ends_[io];
+      io.lba = Lba(end + UnZigZag(v));
+      end = EndSectors(io);
+    });
+    PutTimes(to);
+    PutPlain(kError, to, &IoRecord::error);
+    PutPlain(kPid, to, &IoRecord::pid);
+    PutPlain(kProcess, to, &IoRecord::process);
+    PutPlain(kCpu, to, &IoRecord::cpu);
+    PutPlain(kMergedBios, to, &IoRecord::merged_bios);
+    PutPlain(kPrio, to, &IoRecord::prio);
+    Put(kOrdinal, to, [this](IoRecord& io, uint64_t v) {
+      io.ordinal = next_ordinal_ + UnZigZag(v);
+      next_ordinal_ = *io.ordinal + 1;
+    });
+    row_ += count;
+  }
+
+ private:
+  static constexpr size_t kRows = 128;
+  static_assert(kRows % 8 == 0);  // they begin at a byte of `present`
+  struct ColumnLeft {
+    bool there = false;
+    const std::string* present = nullptr;  // null: of every record
+    PlaneReader values;
+  };
+
+  Status BeginColumns(const proto::RecordBatch& batch) {
+    if (batch.count() > kMaxBatchRecords) {
+      return Status(StatusCode::kDataLoss, "a batch of " + std::to_string(batch.count()) +
+                                               " records: more than the format allows");
+    }
+    left_ = batch.count();
+    row_ = 0;
+    ends_ = StreamEnds();
+    previous_ns_ = batch.base_ns();
+    next_ordinal_ = batch.base_ordinal();
+    for (int id = 0; id < kColumns; ++id) {
+      const ColumnKind& kind = kColumnKinds[id];
+      ColumnLeft& column = columns_[id];
+      column = {};
+      if (const char* const what = BeginColumn(kind, batch, &column)) {
+        return Status(StatusCode::kDataLoss, std::string("column ") + kind.name + ": " + what);
+      }
+    }
+    devices_ = left_ == 0 ? 0 : Largest(columns_[kDevice].values) + 1;
+    if (Largest(columns_[kOp].values) >= kOpCount) {
+      return Status(StatusCode::kDataLoss,
+                    "column op: an operation this format version does not have");
+    }
+    return OkStatus();
+  }
+
+  // Null, or what is wrong with it.
+  const char* BeginColumn(const ColumnKind& kind, const proto::RecordBatch& batch,
+                          ColumnLeft* column) const {
+    column->there = (batch.*kind.has)();
+    const proto::Column& from = (batch.*kind.get)();
+    if (kind.of_all && (!column->there || !from.present().empty())) {
+      column->there = false;
+      return left_ == 0 ? nullptr : "not there for every record";
+    }
+    if (!column->there) return nullptr;
+    if (from.present().empty()) {
+      return column->values.Begin(from, left_, kind.width_bytes)
+                 ? nullptr
+                 : "its planes do not fit the count";
+    }
+    column->present = &from.present();
+    const std::string& present = from.present();
+    if (present.size() != (left_ + 7) / 8) return "bitmap of a wrong size";
+    const size_t tail_bits = left_ % 8;
+    if (tail_bits != 0 && (static_cast<uint8_t>(present.back()) >> tail_bits) != 0) {
+      return "bitmap names records that are not there";
+    }
+    size_t count = 0;
+    for (const char byte : present) count += std::popcount(static_cast<uint8_t>(byte));
+    return column->values.Begin(from, count, kind.width_bytes) ? nullptr
+                                                               : "its planes do not fit the bitmap";
+  }
+
+  // What is left in a copy of `values`.
+  uint64_t Largest(PlaneReader values) {
+    uint64_t largest = 0;
+    while (values.left() != 0) {
+      const std::span<uint64_t> some = std::span(values_).first(std::min(values.left(), kRows));
+      values.Take(some);
+      largest = std::max(largest, *std::ranges::max_element(some));
+    }
+    return largest;
+  }
+
+  // Hands the values of a column to `set`, with the record each is of.
+  template <typename Set>
+  void Put(ColumnId id, std::span<IoRecord> records, Set set) {
+    ColumnLeft& column = columns_[id];
+    if (!column.there) return;
+    if (column.present == nullptr) {
+      column.values.Take(std::span(values_).first(records.size()));
+      for (size_t i = 0; i < records.size(); ++i) set(records[i], values_[i]);
+      return;
+    }
+    size_t there = 0;
+    std::array<IoRecord*, kRows> of;
+    for (size_t i = 0; i < records.size(); i += 8) {
+      auto bits = static_cast<uint8_t>((*column.present)[(row_ + i) / 8]);
+      for (; bits != 0; bits &= bits - 1) of[there++] = &records[i + std::countr_zero(bits)];
+    }
+    column.values.Take(std::span(values_).first(there));
+    for (size_t i = 0; i < there; ++i) set(*of[i], values_[i]);
+  }
+
+  void PutPlain(ColumnId id, std::span<IoRecord> records,
+                std::optional<uint32_t> IoRecord::* field) {
+    Put(id, records, [field](IoRecord& io, uint64_t v) { io.*field = static_cast<uint32_t>(v); });
+  }
+
+  // Coded values go into the fields first: each needs the others' presence to be understood.
+  void PutTimes(std::span<IoRecord> records) {
+    const auto store = [](std::optional<int64_t> IoRecord::* field) {
+      return [field](IoRecord& io, uint64_t v) { io.*field = static_cast<int64_t>(UnZigZag(v)); };
+    };
+    Put(kQueue, records, store(&IoRecord::queue_ns));
+    Put(kIssue, records, store(&IoRecord::issue_ns));
+    Put(kComplete, records, store(&IoRecord::complete_ns));
+    for (IoRecord& io : records) {
+      if (io.queue_ns) io.queue_ns = Sum(previous_ns_, static_cast<uint64_t>(*io.queue_ns));
+      if (io.issue_ns) {
+        io.issue_ns = Sum(io.queue_ns.value_or(previous_ns_), static_cast<uint64_t>(*io.issue_ns));
+      }
+      if (io.complete_ns) {
+        io.complete_ns =
+            Sum(CompletionBase(io, previous_ns_), static_cast<uint64_t>(*io.complete_ns));
+      }
+      previous_ns_ = io.arrival_ns().value_or(previous_ns_);
+    }
+  }
+
+  // Copied from memory at once: made one by one in registers and on the stack, an empty record
+  // costs as much as all that is then put into it.
+  const std::vector<IoRecord> blank_ = std::vector<IoRecord>(kRows);
+  std::array<ColumnLeft, kColumns> columns_;
+  size_t left_ = 0;  // records not yet taken
+  size_t row_ = 0;   // the next one's
+  uint64_t devices_ = 0;
+  StreamEnds ends_;
+  int64_t previous_ns_ = 0;  // arrival of the record before that has one
+  uint64_t next_ordinal_ = 0;
+  std::array<uint64_t, kRows> values_;  // scratch
 };
 
 BatchEncoder::BatchEncoder() : impl_(std::make_unique<Impl>()) {}
@@ -357,39 +411,37 @@ void EncodeBatch(std::span<const IoRecord> records, proto::RecordBatch* batch) {
   encoder.Finish(batch);
 }
 
+BatchDecoder::BatchDecoder() : impl_(std::make_unique<Impl>()) {}
+BatchDecoder::~BatchDecoder() = default;
+Status BatchDecoder::Begin(const proto::RecordBatch& batch) { return impl_->Begin(batch); }
+uint64_t BatchDecoder::devices() const { return impl_->devices(); }
+void BatchDecoder::Take(std::vector<IoRecord>* records) { impl_->Take(records); }
+void BatchDecoder::Drop() { impl_->Drop(); }
+
 Status DecodeBatch(const proto::RecordBatch& batch, std::vector<IoRecord>* records) {
-  return Decoder(batch, records).Run();
+  BatchDecoder decoder;
+  records->clear();
+  RETURN_IF_ERROR(decoder.Begin(batch));
+  std::vector<IoRecord> some;
+  for (decoder.Take(&some); !some.empty(); decoder.Take(&some)) {
+    records->insert(records->end(), some.begin(), some.end());
+  }
+  return OkStatus();
 }
 
 std::vector<size_t> PlaneEnds(const proto::RecordBatch& batch) {
   using google::protobuf::io::CodedOutputStream;
-  const std::pair<bool, const proto::Column*> columns[] = {
-      {batch.has_device(), &batch.device()},
-      {batch.has_op(), &batch.op()},
-      {batch.has_flags(), &batch.flags()},
-      {batch.has_bytes(), &batch.bytes()},
-      {batch.has_lba(), &batch.lba()},
-      {batch.has_queue(), &batch.queue()},
-      {batch.has_issue(), &batch.issue()},
-      {batch.has_complete(), &batch.complete()},
-      {batch.has_error(), &batch.error()},
-      {batch.has_pid(), &batch.pid()},
-      {batch.has_process(), &batch.process()},
-      {batch.has_cpu(), &batch.cpu()},
-      {batch.has_merged_bios(), &batch.merged_bios()},
-      {batch.has_prio(), &batch.prio()},
-      {batch.has_ordinal(), &batch.ordinal()},
-  };
   std::vector<size_t> ends;
   size_t at = 1 + CodedOutputStream::VarintSize32(batch.count());
   int field = proto::RecordBatch::kDeviceFieldNumber;
-  for (const auto& [there, column] : columns) {
+  for (const ColumnKind& kind : kColumnKinds) {
     const int tag_bytes = field++ < 16 ? 1 : 2;
-    if (!there) continue;
-    const size_t bytes = column->ByteSizeLong();
+    if (!(batch.*kind.has)()) continue;
+    const proto::Column& column = (batch.*kind.get)();
+    const size_t bytes = column.ByteSizeLong();
     at += tag_bytes + CodedOutputStream::VarintSize64(bytes) + bytes;
-    const size_t planes = std::popcount(column->plane_mask());
-    const size_t plane_bytes = planes == 0 ? 0 : column->planes().size() / planes;
+    const size_t planes = std::popcount(column.plane_mask());
+    const size_t plane_bytes = planes == 0 ? 0 : column.planes().size() / planes;
     for (size_t left = planes; left > 0; --left) ends.push_back(at - (left - 1) * plane_bytes);
   }
   return ends;

@@ -40,6 +40,9 @@ class TraceReaderImpl : public TraceReader {
   Result<bool> Next(IoRecord* record) override {
     while (next_in_batch_ == batch_.size()) {
       if (!failure_.ok()) return failure_;
+      decoder_.Take(&batch_);
+      next_in_batch_ = 0;
+      if (!batch_.empty()) break;
       if (at_end_) return false;
       failure_ = rest_.empty() ? NextFrame() : NextMessage();
       if (!failure_.ok()) return failure_;
@@ -59,6 +62,7 @@ class TraceReaderImpl : public TraceReader {
     skipped_ = true;
     at_end_ = false;
     failure_ = OkStatus();
+    decoder_.Drop();
     batch_.clear();
     next_in_batch_ = 0;
     rest_ = {};
@@ -253,20 +257,17 @@ class TraceReaderImpl : public TraceReader {
   }
 
   void TakeBatch() {
-    next_in_batch_ = 0;
-    const Status decoded = DecodeBatch(message_.batch(), &batch_);
+    const Status decoded = decoder_.Begin(message_.batch());
     if (!decoded.ok()) {
-      batch_.clear();
       DamagedFrame("a batch of records that contradicts itself: " + decoded.message());
       return;
     }
-    for (const IoRecord& io : batch_) {
-      if (io.device < static_cast<uint32_t>(header_.devices_size())) continue;
-      batch_.clear();
+    if (decoder_.devices() > static_cast<uint64_t>(header_.devices_size())) {
+      decoder_.Drop();
       DamagedFrame("a record of a device that the header does not have");
       return;
     }
-    next_record_ += batch_.size();
+    next_record_ += message_.batch().count();
   }
 
   void TakeSummary(proto::Summary summary) {
@@ -321,8 +322,9 @@ class TraceReaderImpl : public TraceReader {
 
   std::string_view rest_;                   // of the frame, not yet parsed
   std::pair<uint64_t, uint64_t> frame_at_;  // where it lies in the file
-  proto::Message message_;                  // kept for its memory
-  std::vector<IoRecord> batch_;
+  proto::Message message_;                  // of it; decoder_ reads its batch
+  BatchDecoder decoder_;
+  std::vector<IoRecord> batch_;  // what it gave last
   size_t next_in_batch_ = 0;
 
   uint64_t next_record_ = 0;                // how many records lie before the next message

@@ -17,6 +17,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// All values of `column`, which holds `count`.
+std::vector<uint64_t> ValuesOf(const proto::Column& column, size_t count) {
+  PlaneReader reader;
+  EXPECT_TRUE(reader.Begin(column, count, 8));
+  std::vector<uint64_t> values(reader.left());
+  reader.Take(values);
+  return values;
+}
+
 TEST(BytePlanesTest, TheExampleOfTheSpecification) {
   std::vector<IoRecord> records = {Write4k(1'000, 0), Write4k(1'500, 8)};
   proto::RecordBatch batch;
@@ -45,6 +54,26 @@ TEST(BytePlanesTest, ZigZagAsProtobufDefinesIt) {
   EXPECT_EQ(UnZigZag(ZigZag(kMin)), kMin);
 }
 
+TEST(BytePlanesTest, APlaneThatComesAndGoesIsZeroInBetween) {
+  PlaneWriter writer;
+  writer.Add(std::vector<uint64_t>{1, 0});
+  writer.Add(std::vector<uint64_t>{0x020000, 3});
+  writer.Add(std::vector<uint64_t>{0});
+  EXPECT_EQ(writer.count(), 5u);
+  proto::Column column;
+  writer.Finish(&column);
+  EXPECT_EQ(column.plane_mask(), 0b101u);
+  EXPECT_EQ(column.planes(), std::string("\x01\x00\x00\x03\x00"
+                                         "\x00\x00\x02\x00\x00",
+                                         10));
+  EXPECT_EQ(ValuesOf(column, 5), (std::vector<uint64_t>{1, 0, 0x020000, 3, 0}));
+
+  writer.Add(std::vector<uint64_t>{0, 0});
+  writer.Finish(&column);
+  EXPECT_EQ(column.plane_mask(), 0u) << "nothing is left of the column before";
+  EXPECT_EQ(column.planes(), "");
+}
+
 TEST(ColumnCodecTest, StreamsOfDifferentOpsAndDevicesDoNotDisturbEachOther) {
   // Two sequential streams, taking turns: every delta but the first of each is zero.
   std::vector<IoRecord> records;
@@ -56,8 +85,8 @@ TEST(ColumnCodecTest, StreamsOfDifferentOpsAndDevicesDoNotDisturbEachOther) {
   }
   proto::RecordBatch batch;
   EncodeBatch(records, &batch);
-  std::vector<uint64_t> deltas;
-  ASSERT_TRUE(GetPlanes(batch.lba(), records.size(), 8, &deltas));
+  const std::vector<uint64_t> deltas = ValuesOf(batch.lba(), records.size());
+  ASSERT_EQ(deltas.size(), 20u);
   EXPECT_EQ(deltas[0], 2'000);
   EXPECT_EQ(deltas[1], 1'000'000);
   EXPECT_EQ(std::count(deltas.begin() + 2, deltas.end(), 0), 18);
@@ -82,9 +111,7 @@ TEST(ColumnCodecTest, ACompletionBeforeTheFirstArrivalIsTheBase) {
   EncodeBatch(records, &batch);
   EXPECT_EQ(batch.base_ns(), 700);
   EXPECT_EQ(batch.complete().planes(), std::string("\x00\xC8", 2)) << "zigzag of 0 and of 100";
-  std::vector<uint64_t> queue;
-  ASSERT_TRUE(GetPlanes(batch.queue(), 1, 8, &queue));
-  EXPECT_EQ(queue[0], 600u) << "zigzag(1000 - 700)";
+  EXPECT_EQ(ValuesOf(batch.queue(), 1), std::vector<uint64_t>{600}) << "zigzag(1000 - 700)";
   std::vector<IoRecord> back;
   ASSERT_TRUE(DecodeBatch(batch, &back).ok());
   EXPECT_EQ(back, records);
@@ -123,6 +150,33 @@ TEST(ColumnCodecTest, ABatchKnowsNothingOfTheOneBefore) {
   EXPECT_FALSE(batch.has_pid());
   EXPECT_FALSE(batch.has_ordinal());
   EXPECT_EQ(batch.base_ordinal(), 0u);
+}
+
+TEST(ColumnCodecTest, TakenAHandfulAtATimeItIsTheSame) {
+  std::mt19937_64 random(2);
+  std::vector<IoRecord> records;
+  for (int i = 0; i < 1000; ++i) records.push_back(AnyRecord(&random, 3));
+  proto::RecordBatch batch;
+  EncodeBatch(records, &batch);
+  BatchDecoder decoder;
+  ASSERT_TRUE(decoder.Begin(batch).ok());
+  EXPECT_EQ(decoder.devices(), 3u);
+  std::vector<IoRecord> back;
+  std::vector<IoRecord> some;
+  for (decoder.Take(&some); !some.empty(); decoder.Take(&some)) {
+    back.insert(back.end(), some.begin(), some.end());
+  }
+  EXPECT_EQ(back, records);
+
+  ASSERT_TRUE(decoder.Begin(batch).ok());
+  decoder.Take(&some);
+  EXPECT_EQ(some.front(), records.front());
+  decoder.Drop();
+  decoder.Take(&some);
+  EXPECT_TRUE(some.empty());
+
+  ASSERT_TRUE(decoder.Begin(proto::RecordBatch()).ok());
+  EXPECT_EQ(decoder.devices(), 0u);
 }
 
 class ContradictoryBatchTest : public testing::Test {
