@@ -36,6 +36,13 @@ class RingQueue {
     slots_[(begin_ + size_) & (slots_.size() - 1)] = std::move(value);
     ++size_;
   }
+  // One more at the back, to be filled where it lies: until then it holds whatever was there
+  // before.
+  T& grow_back() {
+    if (size_ == slots_.size()) Grow();
+    ++size_;
+    return back();
+  }
   void pop_front() {
     BLKTAPE_CHECK(size_ > 0);
     // What the element owned is freed now, not when its slot is used again.

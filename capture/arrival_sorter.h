@@ -10,6 +10,8 @@
 
 #include "base/ring_queue.h"
 #include "capture/arrival_queue.h"
+#include "capture/block_event.h"
+#include "format/io_record.h"
 
 namespace blktape {
 
@@ -20,13 +22,16 @@ namespace blktape {
 // decides. One thread.
 class ArrivalSorter {
  public:
-  using Leave = std::function<void(const FinishedIo&)>;
+  // The record is the callee's to change.
+  using Leave = std::function<void(FinishedIo&)>;
 
   // At most `hold_records` wait, beyond that the oldest leaves.
   ArrivalSorter(uint32_t hold_records, Leave leave)
       : hold_records_(hold_records), leave_(std::move(leave)) {}
 
-  void Add(const FinishedIo& io);
+  // `device` takes the place of record.device. The record is of no trace yet: its process and
+  // ordinal are absent.
+  void Add(const IoRecord& record, uint32_t device, const ProcessComm& comm);
   // Lets go all that arrived before `ns`.
   void Release(int64_t ns);
 
@@ -43,10 +48,31 @@ class ArrivalSorter {
              std::tie(other.arrival_ns, other.issue_ns, other.number);
     }
   };
+  // A record in half the room, and filled in place: records wait by the ten thousand, and each copy
+  // of one is waited for.
   struct Waiting {
-    FinishedIo io;
-    bool left = false;
+    int64_t queue_ns;
+    int64_t issue_ns;
+    int64_t complete_ns;
+    uint64_t lba_sectors;
+    uint64_t bytes;
+    ProcessComm comm;
+    uint32_t device;
+    uint32_t flags;
+    uint32_t error;
+    uint32_t pid;
+    uint32_t cpu;
+    uint32_t merged_bios;
+    uint32_t prio;
+    uint16_t present;  // a bit for each of the optional fields
+    Op op;
+    bool left;
   };
+  static_assert(sizeof(Waiting) == 88);
+
+  static void Pack(const IoRecord& record, uint32_t device, const ProcessComm& comm,
+                   Waiting* waiting);
+  static void Unpack(const Waiting& waiting, FinishedIo* io);
 
   // Puts what was added since into order_.
   void Sort();

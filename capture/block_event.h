@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "base/units.h"
 #include "format/io_record.h"
@@ -25,6 +27,10 @@ enum class BlockAction : uint8_t {
 
 // Process name as the kernel keeps it: at most 15 characters, NUL padded.
 using ProcessComm = std::array<char, 16>;
+// Its characters, good as long as `comm`.
+inline std::string_view CommView(const ProcessComm& comm) {
+  return {comm.data(), strnlen(comm.data(), comm.size())};
+}
 
 // One event of one device. Plain data; times on the recorded machine's monotonic clock.
 struct BlockEvent {

@@ -1,7 +1,6 @@
 #include "capture/capture_pipeline.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -14,10 +13,6 @@
 
 namespace blktape {
 namespace {
-
-std::string_view CommView(const ProcessComm& comm) {
-  return {comm.data(), strnlen(comm.data(), comm.size())};
-}
 
 // The ids of process names in the dictionary of the trace that is being written.
 class NameTable {
@@ -67,7 +62,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
         names_(&options_),
         merger_(this, EventMergerOptions()),
         assembler_(this, AssemblerOptions(options)),
-        finished_(options.hold_records, [this](const FinishedIo& io) { Write(io); }) {
+        finished_(options.hold_records, [this](FinishedIo& io) { Write(&io); }) {
     BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
     if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
     for (const CaptureDevice& device : devices) {
@@ -100,14 +95,12 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     if (!device) return;
     counts_.issued += record.issue_ns.has_value();
     counts_.completed += record.complete_ns.has_value();
-    FinishedIo io{record, comm};
-    io.record.device = *device;
     if (record.pid && IsOwn(*record.pid)) {
-      CountOwn(io);
+      CountOwn(record);
       return;
     }
     sorts_finished_ = true;
-    finished_.Add(io);
+    finished_.Add(record, *device, comm);
   }
 
   void QueuedSizes(Op op, uint64_t bytes, uint64_t count) {
@@ -161,12 +154,13 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   // IoAssembler::Output.
   void OnRecord(const FinishedIo& io) override {
     if (sorts_finished_) {
-      finished_.Add(io);
+      finished_.Add(io.record, io.record.device, io.comm);
     } else {
-      Write(io);
+      FinishedIo written = io;
+      Write(&written);
     }
   }
-  void OnOwnRecord(const FinishedIo& io) override { CountOwn(io); }
+  void OnOwnRecord(const FinishedIo& io) override { CountOwn(io.record); }
   void OnQueued(const BlockEvent& event) override {
     writer_->CountQueued(event.op, event.bytes, 1);
     if (event.op != Op::kFlush && (event.flags & (kFlagPreflush | kFlagFua)) != 0) {
@@ -262,23 +256,24 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     Keep(writer_->WriteLoss(written));
   }
 
-  void CountOwn(const FinishedIo& io) {
+  void CountOwn(const IoRecord& record) {
     ++counts_.own_excluded;
-    counts_.own_excluded_bytes += io.record.bytes;
+    counts_.own_excluded_bytes += record.bytes;
   }
 
-  void Write(const FinishedIo& io) {
+  // Gives the record its process, which is the writer's.
+  void Write(FinishedIo* io) {
     if (!status_.ok()) return;
-    if (options_.is_own && options_.is_own(io.record, CommView(io.comm))) {
-      CountOwn(io);
+    IoRecord& record = io->record;
+    if (options_.is_own && options_.is_own(record, io->comm)) {
+      CountOwn(record);
       return;
     }
-    if (options_.keep && !options_.keep(io.record)) {
+    if (options_.keep && !options_.keep(record)) {
       ++counts_.filtered;
       return;
     }
-    IoRecord record = io.record;
-    record.process = names_.IdIn(writer_, io.comm);
+    record.process = names_.IdIn(writer_, io->comm);
     ++counts_.records;
     Keep(writer_->Write(record));
   }

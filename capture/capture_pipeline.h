@@ -32,7 +32,7 @@ struct CapturePipelineOptions {
   std::vector<uint32_t> own_pids;
   // Own I/O that others did for us (a journal's write): asked, in the order records leave, with the
   // name of the process. May be empty.
-  std::function<bool(const IoRecord&, std::string_view)> is_own;
+  std::function<bool(const IoRecord&, const ProcessComm&)> is_own;
   // False: leave the record out and count it as filtered. `record.device` is an index into the
   // devices; `record.process` is absent. May be empty.
   std::function<bool(const IoRecord&)> keep;

@@ -143,8 +143,8 @@ CapturePipelineOptions CaptureSession::PipelineOptions() {
   // frame, and reading the rings.
   options.hold_ns = options_.crash_window_ns / 5;
   options.own_pids = OwnPids(nullptr);
-  options.is_own = [this](const IoRecord& record, std::string_view comm) {
-    return !own_disks_.empty() && judge_.IsOwn(record, comm);
+  options.is_own = [this](const IoRecord& record, const ProcessComm& comm) {
+    return !own_disks_.empty() && judge_.IsOwn(record, CommView(comm));
   };
   if (!options_.filter.empty()) {
     options.keep = [this](const IoRecord& record) { return options_.filter.Keeps(record); };

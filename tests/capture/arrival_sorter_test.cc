@@ -23,11 +23,11 @@ class ArrivalSorterTest : public ::testing::Test {
  protected:
   // A record is known by its address.
   void Add(uint64_t lba, std::optional<int64_t> queue_ns, int64_t issue_ns) {
-    FinishedIo io;
-    io.record.lba = Lba(lba);
-    io.record.queue_ns = queue_ns;
-    io.record.issue_ns = issue_ns;
-    sorter_.Add(io);
+    IoRecord record;
+    record.lba = Lba(lba);
+    record.queue_ns = queue_ns;
+    record.issue_ns = issue_ns;
+    sorter_.Add(record, /*device=*/0, /*comm=*/{});
   }
   std::vector<uint64_t> Left() {
     std::vector<uint64_t> left;
@@ -105,11 +105,11 @@ TEST_F(ArrivalSorterTest, RoundsThatOverlapLeaveInOneOrder) {
   for (int64_t round_ns = 1000; round_ns < 21'000; round_ns += 100) {
     for (int i = 0; i < 60; ++i) {
       const int64_t in_ring_ns = round_ns + i % 30 * 3;
-      FinishedIo io;
-      io.record.lba = Lba(added.size());
-      io.record.queue_ns = in_ring_ns - static_cast<int64_t>(random() % 150);
-      added.emplace_back(*io.record.queue_ns, added.size());
-      sorter.Add(io);
+      IoRecord record;
+      record.lba = Lba(added.size());
+      record.queue_ns = in_ring_ns - static_cast<int64_t>(random() % 150);
+      added.emplace_back(*record.queue_ns, added.size());
+      sorter.Add(record, /*device=*/0, /*comm=*/{});
     }
     sorter.Release(round_ns - 300);
   }
@@ -120,6 +120,41 @@ TEST_F(ArrivalSorterTest, RoundsThatOverlapLeaveInOneOrder) {
   std::vector<uint64_t> expected;
   for (const auto& [arrival_ns, lba] : added) expected.push_back(lba);
   EXPECT_EQ(left, expected);
+  EXPECT_EQ(sorter.late(), 0u);
+}
+
+TEST_F(ArrivalSorterTest, ARecordLeavesAsItCame) {
+  // One with every field that a finished record can have, its like with none.
+  IoRecord full;
+  full.op = Op::kWriteZeroes;
+  full.flags = kFlagSync | kFlagFua | kFlagAtomic;
+  full.lba = Lba(1ULL << 40);
+  full.bytes = 1ULL << 33;
+  full.queue_ns = 0;
+  full.issue_ns = 2;
+  full.complete_ns = 3;
+  full.error = 5;
+  full.pid = 4711;
+  full.cpu = 1023;
+  full.merged_bios = 6;
+  full.prio = 0x6007;
+  IoRecord bare;
+  bare.op = Op::kFlush;
+  const ProcessComm comm = {'f', 's', 'y', 'n', 'c'};
+  std::vector<FinishedIo> left;
+  ArrivalSorter sorter(/*hold_records=*/10, [&](const FinishedIo& io) { left.push_back(io); });
+  sorter.Add(full, /*device=*/3, comm);
+  sorter.Release(100);
+  // In the place of the first.
+  sorter.Add(bare, /*device=*/4, /*comm=*/{});
+  sorter.Release(100);
+  ASSERT_EQ(left.size(), 2u);
+  full.device = 3;
+  bare.device = 4;
+  EXPECT_EQ(left[0].record, full);
+  EXPECT_EQ(left[0].comm, comm);
+  EXPECT_EQ(left[1].record, bare);
+  EXPECT_EQ(left[1].comm, ProcessComm());
   EXPECT_EQ(sorter.late(), 0u);
 }
 
