@@ -161,11 +161,12 @@ Result<bool> Plan::Next(PlannedIo* io) {
       ++counts_.skipped[std::string("unsupported ") + OpName(record.op)];
       continue;
     }
-    *io = PlannedIo{.op = mapped.op,
-                    .zero_payload = mapped.zero_payload,
-                    .flags = record.flags,
-                    .target = target,
-                    .ordinal = ordinal};
+    *io = blank_;
+    io->op = mapped.op;
+    io->zero_payload = mapped.zero_payload;
+    io->flags = record.flags;
+    io->target = target;
+    io->ordinal = ordinal;
     if (mapped.op != record.op) {
       io->flags |= kFlagEmulated;
       ++counts_.emulated[std::string(OpName(record.op)) + " as " + OpName(mapped.op)];

@@ -126,6 +126,8 @@ class Plan {
   std::optional<int64_t> first_ns_;  // of the recording
   int64_t think_from_ns_ = 0;        // latest completion (or the beginning) before an arrival
   uint64_t sequence_ = 0;
+  // What a step begins as: copied from here it takes a fraction of the time that making one takes.
+  const PlannedIo blank_;
 };
 
 }  // namespace blktape
