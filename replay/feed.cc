@@ -88,9 +88,9 @@ void ThreadedFeed::Stop() {
 
 PlanFeed* ThreadedFeed::lane(uint32_t lane) { return lanes_[lane].get(); }
 
-void ThreadedFeed::Return(uint32_t lane, const PlannedIo& io) {
-  if (io.buffer == nullptr) return;
-  const bool taken = lanes_[lane]->returned().TryPush({io.buffer, io.bytes});
+void ThreadedFeed::Return(uint32_t lane, std::byte* buffer, uint64_t bytes) {
+  if (buffer == nullptr) return;
+  const bool taken = lanes_[lane]->returned().TryPush({buffer, bytes});
   BLKTAPE_CHECK(taken);
 }
 

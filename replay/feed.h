@@ -68,8 +68,9 @@ class ThreadedFeed {
 
   PlanFeed* lane(uint32_t lane);
 
-  // The buffer of a step is not needed any more. For each lane one thread, always the same.
-  void Return(uint32_t lane, const PlannedIo& io);
+  // The buffer of a step is not needed any more; null if it had none. For each lane one thread,
+  // always the same.
+  void Return(uint32_t lane, std::byte* buffer, uint64_t bytes);
 
  private:
   class Lane;

@@ -14,7 +14,7 @@ class IssueLanes::Sink : public IssueSink {
   Sink(uint32_t lane, const Run& run)
       : lane_(lane), feed_(run.returns_buffers ? run.feed : nullptr), recorder_(run.recorder) {}
   void Done(const IssuedIo& io) override {
-    if (feed_ != nullptr) feed_->Return(lane_, io.io);
+    if (feed_ != nullptr) feed_->Return(lane_, io.buffer, io.bytes);
     recorder_->Done(lane_, io);
   }
 

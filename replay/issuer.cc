@@ -57,6 +57,7 @@ void Issuer::StopEarly(const std::string& reason) {
 void Issuer::Complete(const EngineCompletion& completion) {
   const uint32_t slot = static_cast<uint32_t>(completion.tag);
   IssuedIo& io = slots_[slot].io;
+  const uint32_t gate_slot = slots_[slot].gate_slot;
   io.complete_ns = completion.complete_ns;
   io.bytes_done = completion.bytes_done;
   io.error = completion.error;
@@ -71,8 +72,8 @@ void Issuer::Complete(const EngineCompletion& completion) {
   if (options_.rule == TimingRule::kQueueDepth) {
     freed_ns_[(freed_head_ + freed_count_++) % freed_ns_.size()] = io.complete_ns;
   }
-  if (io.io.gate_slot != kNoGateSlot) {
-    Gate& gate = gates_[io.io.gate_slot];
+  if (gate_slot != kNoGateSlot) {
+    Gate& gate = gates_[gate_slot];
     gate.complete_ns = io.complete_ns;
     if (gate.state == GateState::kRequired) {
       --required_out_;
@@ -90,8 +91,8 @@ void Issuer::Complete(const EngineCompletion& completion) {
     counters_->errors.store(counters_->errors.load(std::memory_order_relaxed) + 1,
                             std::memory_order_relaxed);
     if (options_.stop_on_error) {
-      StopEarly(std::string(OpName(io.io.op)) + " of " + std::to_string(io.io.bytes) +
-                " bytes at byte " + std::to_string(io.io.offset_bytes) +
+      StopEarly(std::string(OpName(io.op)) + " of " + std::to_string(io.bytes) + " bytes at byte " +
+                std::to_string(io.offset_bytes) +
                 " failed: " + std::strerror(static_cast<int>(io.error)));
     }
   }
@@ -142,14 +143,14 @@ bool Issuer::LaneHasCome(const PlannedIo& await) const {
 }
 
 std::byte* Issuer::BufferOf(uint32_t slot) const {
-  const PlannedIo& io = slots_[slot].io.io;
+  const IssuedIo& io = slots_[slot].io;
   const bool own =
       io.buffer == nullptr && io.op == Op::kRead && io.bytes <= options_.read_buffer_bytes;
   return own ? options_.read_buffers + options_.read_buffer_bytes * slot : io.buffer;
 }
 
 void Issuer::Enqueue(uint32_t slot) {
-  const PlannedIo& io = slots_[slot].io.io;
+  const IssuedIo& io = slots_[slot].io;
   batch_.push_back({.tag = slot,
                     .target = io.target,
                     .op = io.op,
@@ -168,7 +169,21 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
     --freed_count_;
   }
   if (!options_.lanes.empty()) frontier_.Take(slot);
-  slots_[slot].io = IssuedIo{.io = io, .due_ns = due_ns, .free_slot = due_ns > blocked_ns_};
+  slots_[slot].offset_ns = io.offset_ns;
+  slots_[slot].gate_slot = io.gate_slot;
+  // What the engine tells fills the rest.
+  IssuedIo& taken = slots_[slot].io;
+  taken.op = io.op;
+  taken.zero_payload = io.zero_payload;
+  taken.free_slot = due_ns > blocked_ns_;
+  taken.flags = io.flags;
+  taken.target = io.target;
+  taken.sequence = io.sequence;
+  taken.ordinal = io.ordinal;
+  taken.offset_bytes = io.offset_bytes;
+  taken.bytes = io.bytes;
+  taken.buffer = io.buffer;
+  taken.due_ns = due_ns;
   if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
   const bool conflicts = options_.order_overlaps &&
                          guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
@@ -189,7 +204,7 @@ void Issuer::TakeParked() {
   size_t kept = 0;
   parked_ready_ = false;
   for (const uint32_t slot : parked_) {
-    const PlannedIo& io = slots_[slot].io.io;
+    const IssuedIo& io = slots_[slot].io;
     if (guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence)) {
       parked_[kept++] = slot;
     } else if (batch_.size() >= options_.batch) {
@@ -270,9 +285,9 @@ Status Issuer::SubmitBatch() {
                      engine_->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
     int64_t lateness_max_ns = 0;
     for (size_t i = done; i < done + taken; ++i) {
-      const IssuedIo& io = slots_[batch_slots_[i]].io;
-      lateness_max_ns = std::max(lateness_max_ns, io.issue_ns - io.due_ns);
-      counters_->offset_ns.store(io.io.offset_ns, std::memory_order_relaxed);
+      const Slot& slot = slots_[batch_slots_[i]];
+      lateness_max_ns = std::max(lateness_max_ns, slot.io.issue_ns - slot.io.due_ns);
+      counters_->offset_ns.store(slot.offset_ns, std::memory_order_relaxed);
     }
     counters_->issued.store(counters_->issued.load(std::memory_order_relaxed) + taken,
                             std::memory_order_relaxed);

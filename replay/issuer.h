@@ -20,18 +20,27 @@
 
 namespace blktape {
 
-// An I/O that was issued and completed.
+// An I/O that was issued and completed: what is kept of its PlannedIo, and what became of it.
+// Small, as it goes from the issuing thread's processor to the recorder's.
 struct IssuedIo {
-  PlannedIo io;
-  int64_t due_ns = 0;
-  int64_t issue_ns = 0;
-  int64_t complete_ns = 0;
-  uint64_t bytes_done = 0;
-  uint32_t error = 0;
+  Op op = Op::kRead;
+  bool zero_payload = false;
   bool punted = false;
   // From its due time on there was a free slot, no conflicting I/O was out and memory was there: if
   // it was late, that was the host's doing.
   bool free_slot = false;
+  uint32_t flags = 0;
+  uint32_t target = 0;
+  uint32_t error = 0;
+  uint64_t sequence = 0;
+  uint64_t ordinal = 0;
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;
+  std::byte* buffer = nullptr;
+  uint64_t bytes_done = 0;
+  int64_t due_ns = 0;
+  int64_t issue_ns = 0;
+  int64_t complete_ns = 0;
 };
 
 // Where the issuer takes its steps from. Called by the issuing thread alone.
@@ -126,14 +135,14 @@ class Issuer {
     // neither slept nor polled for the next due time.
     double busy_share_max = 0;
     uint64_t overlaps_ordered = 0;
-    uint64_t starved = 0;  // times the feed was empty when something was due
   };
   const Totals& totals() const { return totals_; }
 
  private:
   struct Slot {
     IssuedIo io;
-    bool waited = false;  // for a conflicting I/O
+    int64_t offset_ns = 0;  // of its PlannedIo, as is
+    uint32_t gate_slot = kNoGateSlot;
   };
   enum class GateState : uint8_t { kOut, kRequired, kDone };
   struct Gate {

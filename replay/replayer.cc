@@ -294,7 +294,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
       [&](uint32_t lane, const IssuedIo& io) -> Status {
         if (verifier) {
           const Status checked = verifier->Completed(io);
-          feed.Return(lane, io.io);
+          feed.Return(lane, io.buffer, io.bytes);
           RETURN_IF_ERROR(checked);
         }
         return recorder.Add(io);

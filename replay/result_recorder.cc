@@ -24,7 +24,7 @@ constexpr int64_t kFullPauseNs = 100 * kNanosPerMicro;
 bool MovesData(Op op) { return op == Op::kRead || op == Op::kWrite; }
 
 bool IsShort(const IssuedIo& io) {
-  return io.error == 0 && MovesData(io.io.op) && io.bytes_done < io.io.bytes;
+  return io.error == 0 && MovesData(io.op) && io.bytes_done < io.bytes;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ ResultRecorder::ResultRecorder(TraceWriter* writer, uint32_t window)
 
 void ResultRecorder::Count(const IssuedIo& io) {
   ++completed_;
-  bytes_ += io.io.bytes;
+  bytes_ += io.bytes;
   if (io.punted) ++punted_;
   if (io.error != 0) {
     ++errors_;
@@ -53,16 +53,16 @@ void ResultRecorder::Count(const IssuedIo& io) {
 
 Status ResultRecorder::Write(const IssuedIo& io) {
   IoRecord record;
-  record.device = io.io.target;
-  record.op = io.io.op;
-  record.flags = io.io.flags | (io.free_slot ? 0 : kFlagBacklog);
-  record.bytes = IsShort(io) ? io.bytes_done : io.io.bytes;
+  record.device = io.target;
+  record.op = io.op;
+  record.flags = io.flags | (io.free_slot ? 0 : kFlagBacklog);
+  record.bytes = IsShort(io) ? io.bytes_done : io.bytes;
   record.queue_ns = io.due_ns;
   record.issue_ns = io.issue_ns;
   record.complete_ns = io.complete_ns;
   record.error = io.error;
-  record.ordinal = io.io.ordinal;
-  if (io.io.op != Op::kFlush) record.lba = Lba(io.io.offset_bytes / kSectorBytes);
+  record.ordinal = io.ordinal;
+  if (io.op != Op::kFlush) record.lba = Lba(io.offset_bytes / kSectorBytes);
   status_ = writer_->Write(record);
   return status_;
 }
@@ -83,7 +83,7 @@ Status ResultRecorder::Add(const IssuedIo& io) {
   RETURN_IF_ERROR(status_);
   Count(io);
   if (writer_ == nullptr) return OkStatus();
-  const uint64_t sequence = io.io.sequence;
+  const uint64_t sequence = io.sequence;
   if (sequence < next_) return Write(io);  // was given up waiting for
   if (sequence == next_ && held_count_ == 0) {
     ++next_;
@@ -93,7 +93,7 @@ Status ResultRecorder::Add(const IssuedIo& io) {
     if (held_.size() < window_) {
       std::vector<Held> larger(held_.size() * 2);
       for (Held& held : held_) {
-        if (held.there) larger[held.io.io.sequence % larger.size()] = held;
+        if (held.there) larger[held.io.sequence % larger.size()] = held;
       }
       held_ = std::move(larger);
     } else {

@@ -52,31 +52,30 @@ void Verifier::Check(uint32_t target, uint64_t first_sector, std::span<const std
 }
 
 Status Verifier::Completed(const IssuedIo& io) {
-  const PlannedIo& planned = io.io;
-  const uint64_t first_sector = planned.offset_bytes / kSectorBytes;
-  const uint64_t sectors = planned.bytes / kSectorBytes;
-  const bool done = io.error == 0 && io.bytes_done == planned.bytes;
-  switch (planned.op) {
+  const uint64_t first_sector = io.offset_bytes / kSectorBytes;
+  const uint64_t sectors = io.bytes / kSectorBytes;
+  const bool done = io.error == 0 && io.bytes_done == io.bytes;
+  switch (io.op) {
     case Op::kFlush:
       return OkStatus();
     case Op::kRead: {
       if (!done) return OkStatus();
       ++reads_;
       expected_.resize(sectors);
-      RETURN_IF_ERROR(ledger_.Get(planned.target, first_sector, expected_));
-      Check(planned.target, first_sector, {planned.buffer, planned.bytes}, expected_, "read");
+      RETURN_IF_ERROR(ledger_.Get(io.target, first_sector, expected_));
+      Check(io.target, first_sector, {io.buffer, io.bytes}, expected_, "read");
       return OkStatus();
     }
     case Op::kWrite:
-      return ledger_.Set(planned.target, first_sector, sectors,
-                         !done                  ? WriteLedger::kUnknown
-                         : planned.zero_payload ? WriteLedger::kZeroes
-                                                : WriteLedger::NumberOf(planned.sequence));
+      return ledger_.Set(io.target, first_sector, sectors,
+                         !done             ? WriteLedger::kUnknown
+                         : io.zero_payload ? WriteLedger::kZeroes
+                                           : WriteLedger::NumberOf(io.sequence));
     case Op::kWriteZeroes:
-      return ledger_.Set(planned.target, first_sector, sectors,
+      return ledger_.Set(io.target, first_sector, sectors,
                          io.error == 0 ? WriteLedger::kZeroes : WriteLedger::kUnknown);
     default:
-      return ledger_.Set(planned.target, first_sector, sectors, WriteLedger::kUnknown);
+      return ledger_.Set(io.target, first_sector, sectors, WriteLedger::kUnknown);
   }
 }
 

@@ -94,7 +94,7 @@ class IssuerTest : public testing::Test {
     status_ = issuer.Run(kStartNs);
     totals_ = issuer.totals();
     std::map<uint64_t, IssuedIo> in_plan_order;
-    for (const IssuedIo& io : sink.done) in_plan_order[io.io.sequence] = io;
+    for (const IssuedIo& io : sink.done) in_plan_order[io.sequence] = io;
     std::vector<Times> times;
     for (const auto& [sequence, io] : in_plan_order) {
       times.push_back({io.due_ns - kStartNs, io.issue_ns - kStartNs, io.complete_ns - kStartNs});

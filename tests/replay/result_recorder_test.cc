@@ -13,9 +13,9 @@ using testing::ElementsAre;
 
 IssuedIo Done(uint64_t sequence, int64_t due_ns = 0, int64_t issue_ns = 0) {
   IssuedIo io;
-  io.io.sequence = sequence;
-  io.io.ordinal = sequence + 100;
-  io.io.bytes = 4096;
+  io.sequence = sequence;
+  io.ordinal = sequence + 100;
+  io.bytes = 4096;
   io.bytes_done = 4096;
   io.due_ns = due_ns;
   io.issue_ns = issue_ns;
@@ -84,9 +84,9 @@ TEST_F(ResultRecorderTest, AWindowThatGrowsKeepsWhatItHolds) {
 TEST_F(ResultRecorderTest, ARecordHoldsDueSubmittedAndCompletedTimes) {
   Open();
   IssuedIo io = Done(0, /*due_ns=*/1'000, /*issue_ns=*/1'040);
-  io.io.op = Op::kWrite;
-  io.io.flags = kFlagFua;
-  io.io.offset_bytes = 8192;
+  io.op = Op::kWrite;
+  io.flags = kFlagFua;
+  io.offset_bytes = 8192;
   io.free_slot = false;
   ASSERT_TRUE(recorder_->Add(io).ok());
   ASSERT_TRUE(recorder_->Flush().ok());
@@ -134,10 +134,9 @@ TEST(RecorderThreadTest, TakesEverythingAndTellsOfTheFirstFailure) {
   uint64_t taken = 0;
   RecorderThread thread(
       [&taken](uint32_t lane, const IssuedIo& io) {
-        EXPECT_EQ(lane, io.io.sequence % 2);
+        EXPECT_EQ(lane, io.sequence % 2);
         ++taken;
-        return io.io.sequence == 7 ? Status(StatusCode::kResourceExhausted, "disk full")
-                                   : OkStatus();
+        return io.sequence == 7 ? Status(StatusCode::kResourceExhausted, "disk full") : OkStatus();
       },
       /*lanes=*/2, &halt, /*gives_way=*/false);
   for (uint64_t sequence = 0; sequence < 50'000; ++sequence) {

@@ -96,13 +96,13 @@ class VerifierTest : public testing::Test {
     }
     if (op == Op::kRead) std::copy_n(place, sectors * 512, buffer.begin());
     IssuedIo io;
-    io.io.op = op;
-    io.io.offset_bytes = sector * 512;
-    io.io.bytes = sectors * 512;
-    io.io.sequence = sequence;
-    io.io.buffer = buffer.data();
+    io.op = op;
+    io.offset_bytes = sector * 512;
+    io.bytes = sectors * 512;
+    io.sequence = sequence;
+    io.buffer = buffer.data();
     io.error = error;
-    io.bytes_done = error == 0 ? io.io.bytes : 0;
+    io.bytes_done = error == 0 ? io.bytes : 0;
     EXPECT_TRUE(verifier_->Completed(io).ok());
   }
   proto::ReplayOutcome Report() {
