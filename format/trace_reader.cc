@@ -47,8 +47,10 @@ class TraceReaderImpl : public TraceReader {
       failure_ = rest_.empty() ? NextFrame() : NextMessage();
       if (!failure_.ok()) return failure_;
     }
-    *record = batch_[next_in_batch_++];
-    if (const std::optional<int64_t> arrival_ns = record->arrival_ns()) last_ns_ = arrival_ns;
+    // Not of `record`: what was copied just now has to be waited for.
+    const IoRecord& next = batch_[next_in_batch_++];
+    if (const std::optional<int64_t> arrival_ns = next.arrival_ns()) last_ns_ = arrival_ns;
+    *record = next;
     return true;
   }
 
