@@ -84,6 +84,7 @@ Status TakeRule(const Flags& given, ReplayFlags* flags) {
   if (given.Given("--from")) replay.from_ns = flags->from_ns;
   if (given.Given("--to")) replay.to_ns = flags->to_ns;
   if (given.Given("--duration")) replay.duration_ns = flags->duration_ns;
+  if (given.Given("--spin")) replay.spin_in_flight_ns = replay.spin_ns;
   if (replay.loops == 0) {
     return Status(StatusCode::kInvalidArgument,
                   "--loop wants at least 1\n  try:  --repeat, to go on until stopped");
@@ -289,7 +290,7 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Choice("--on-error", &options->replay.on_error, {"stop", "continue"},
                 "After an I/O failed (default stop)");
   flags->Duration("--spin", &options->replay.spin_ns,
-                  "Poll for so long before each due time (default 50us)");
+                  "Poll so long before a due time (150us; 50us while I/Os are out)");
   flags->Switch("--no-realtime", &options->no_realtime,
                 "No SCHED_FIFO, memory lock, pinned CPU, idle limit");
   flags->Size("--memory", &options->replay.buffer_bytes,

@@ -308,14 +308,17 @@ Status Issuer::SubmitBatch() {
   return OkStatus();
 }
 
+int64_t Issuer::SpinNs() const {
+  return engine_->in_flight() == 0 ? options_.spin_ns
+                                   : std::min(options_.spin_ns, options_.spin_in_flight_ns);
+}
+
 // Nothing could be issued: sleeps or polls until that may have changed.
 Status Issuer::Wait(int64_t now_ns) {
   int64_t until_ns = options_.spin_ns == 0 ? kForever : now_ns + kStopPollNs;
   if (starving_ && !stopping_) until_ns = now_ns + kFeedPollNs;
-  // No longer than spin_ns: the kernel completes I/Os by threads and soft interrupts of this CPU
-  // too, which a real-time thread that polls keeps waiting.
   if (next_due_ns_ && !stopping_) {
-    int64_t wake_ns = *next_due_ns_ - options_.spin_ns;
+    int64_t wake_ns = *next_due_ns_ - SpinNs();
     if (wake_ns - now_ns > kShortSleepNs) wake_ns -= kShortSleepNs;
     until_ns = std::min(until_ns, wake_ns);
   }

@@ -89,7 +89,10 @@ struct IssuerOptions {
   uint32_t depth = 1;  // at most the engine's
   // Before a due time the thread sleeps until so long before it, then polls. 0 with a clock that
   // moves only when slept on.
-  int64_t spin_ns = 50'000;
+  int64_t spin_ns = 150'000;
+  // The same while requests are out, at most spin_ns: the kernel completes them by threads and soft
+  // interrupts of this CPU too, which a real-time thread that polls keeps waiting.
+  int64_t spin_in_flight_ns = 50'000;
   // Completions are polled for until so long after a submission; then the thread sleeps until the
   // kernel wakes it, which is part of the latency it sees. Takes a CPU of its own. 0 with a clock
   // that moves only when slept on.
@@ -165,6 +168,7 @@ class Issuer {
   void TakeNew(int64_t now_ns);
   void Enqueue(uint32_t slot);
   Status SubmitBatch();
+  int64_t SpinNs() const;
   Status Wait(int64_t now_ns);
   void CountTime(int64_t now_ns);
   void CountSleep(int64_t now_ns);

@@ -90,7 +90,8 @@ struct ReplayOptions {
   uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
   uint32_t threads = 1;  // that issue; more than one only timed, or at a queue depth without think
   uint64_t buffer_bytes = kDefaultBufferBytes;  // memory for requests in flight and prepared
-  int64_t spin_ns = 50'000;                     // poll for so long before each due time
+  int64_t spin_ns = 150'000;                    // poll for so long before each due time
+  int64_t spin_in_flight_ns = 50'000;           // likewise, while requests are out
   bool realtime = true;                         // SCHED_FIFO, locked memory, pinning where allowed
   std::string state = "as-is";                  // copied into the result
   uint32_t cycle = 0;                           // likewise

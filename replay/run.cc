@@ -94,6 +94,7 @@ IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
   return {.rule = options.rule,
           .depth = depth,
           .spin_ns = options.spin_ns,
+          .spin_in_flight_ns = options.spin_in_flight_ns,
           .poll_ns = PollNs(options),
           // A timed I/O is stamped and handed over by itself: the last of a batch would be later
           // than its stamp says.

@@ -305,8 +305,10 @@ class TickingClock : public Clock {
   int64_t NowNs() override { return now_ns_ += 10; }
   void SleepUntilNs(int64_t deadline_ns) override {
     if (deadline_ns <= now_ns_) return;
+    slept_until_ns.push_back(deadline_ns);
     now_ns_ = deadline_ns + (deadline_ns - now_ns_) * oversleep_percent_ / 100;
   }
+  std::vector<int64_t> slept_until_ns;
 
  private:
   const int64_t oversleep_percent_;
@@ -345,16 +347,18 @@ class OneRequestEngine : public Engine {
   bool out_ = false;
 };
 
-// Runs a read that is due so long after the start.
-IssuedIo RunOneRead(int64_t due_ns, const IssuerOptions& issuer_options, TickingClock* clock,
-                    OneRequestEngine* engine) {
+// Runs reads that are due so long after the start, and returns the last one.
+IssuedIo RunReads(const std::vector<int64_t>& due_ns, const IssuerOptions& issuer_options,
+                  TickingClock* clock, OneRequestEngine* engine) {
   PlanOptions options;
   options.target_of_device = {0};
   options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
   options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
   // What is left out keeps its time: the recording begins with it.
   options.skip_writes = true;
-  FakeRecords stream({Io(Op::kWrite, 0, {}, 0, 4096), Read(due_ns, {}, 0)});
+  std::vector<IoRecord> records = {Io(Op::kWrite, 0, {}, 0, 4096)};
+  for (const int64_t due : due_ns) records.push_back(Read(due, {}, 0));
+  FakeRecords stream(std::move(records));
   Plan plan(&stream, options);
   InlineFeed feed(&plan);
   struct : IssueSink {
@@ -365,7 +369,7 @@ IssuedIo RunOneRead(int64_t due_ns, const IssuerOptions& issuer_options, Ticking
   const std::atomic<bool> stop = false;
   Issuer issuer(engine, clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
   EXPECT_TRUE(issuer.Run(kStartNs).ok());
-  EXPECT_EQ(counters.completed.load(), 1u);
+  EXPECT_EQ(counters.completed.load(), due_ns.size());
   return sink.done;
 }
 
@@ -374,7 +378,7 @@ IssuedIo RunOneRead(int64_t due_ns, const IssuerOptions& issuer_options, Ticking
 std::optional<int64_t> FirstSleepNs(int64_t complete_ns) {
   TickingClock clock;
   OneRequestEngine engine(&clock, complete_ns);
-  RunOneRead(0, {.poll_ns = 5'000}, &clock, &engine);
+  RunReads({0}, {.poll_ns = 5'000}, &clock, &engine);
   return engine.first_wait_ns;
 }
 
@@ -395,9 +399,29 @@ TEST(IssuerSleepTest, TheLastPartOfALongSleepIsAShortOne) {
   constexpr int64_t kDueNs = 2'000'000;
   TickingClock clock(/*oversleep_percent=*/10);
   OneRequestEngine engine(&clock, kStartNs + kDueNs + 1'000);
-  const IssuedIo io = RunOneRead(kDueNs, {.spin_ns = 50'000}, &clock, &engine);
+  const IssuedIo io = RunReads({kDueNs}, {.spin_ns = 50'000}, &clock, &engine);
   EXPECT_EQ(io.due_ns, kStartNs + kDueNs);
   EXPECT_LT(io.issue_ns - io.due_ns, 100);
+}
+
+const IssuerOptions kSpins = {.spin_ns = 150'000, .spin_in_flight_ns = 50'000};
+
+TEST(IssuerSleepTest, WithNothingOutThePollingBeginsASpinBeforeTheDueTime) {
+  TickingClock clock;
+  OneRequestEngine engine(&clock, kStartNs + 2'001'000);
+  RunReads({2'000'000}, kSpins, &clock, &engine);
+  // The long sleep, the short one, and that for the completion.
+  ASSERT_EQ(clock.slept_until_ns.size(), 3u);
+  EXPECT_EQ(clock.slept_until_ns[1], kStartNs + 2'000'000 - 150'000);
+}
+
+// It waits for the first read's completion, which comes after the second one is due.
+TEST(IssuerSleepTest, WithARequestOutThePollingIsShorter) {
+  TickingClock clock;
+  OneRequestEngine engine(&clock, kStartNs + 3'000'000);
+  RunReads({0, 2'000'000}, kSpins, &clock, &engine);
+  ASSERT_GE(clock.slept_until_ns.size(), 2u);
+  EXPECT_EQ(clock.slept_until_ns[1], kStartNs + 2'000'000 - 50'000);
 }
 
 }  // namespace
