@@ -290,7 +290,8 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Choice("--on-error", &options->replay.on_error, {"stop", "continue"},
                 "After an I/O failed (default stop)");
   flags->Duration("--spin", &options->replay.spin_ns,
-                  "Poll so long before a due time (150us; 50us while I/Os are out)");
+                  "Poll so long before a due time, longer after late wakeups "
+                  "(default 150us; 50us while I/Os are out)");
   flags->Switch("--no-realtime", &options->no_realtime,
                 "No SCHED_FIFO, memory lock, pinned CPU, idle limit");
   flags->Size("--memory", &options->replay.buffer_bytes,

@@ -35,7 +35,8 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
       slots_(options.depth),
       completions_(std::min<uint32_t>(options.depth, 256)),
       guard_(options.depth),
-      frontier_(options.depth) {
+      frontier_(options.depth),
+      spin_(options.spin_ns) {
   BLKTAPE_CHECK(options.depth >= 1 && options.depth <= engine->depth() && options.batch >= 1);
   free_slots_.reserve(options.depth);
   for (uint32_t slot = options.depth; slot > 0; --slot) free_slots_.push_back(slot - 1);
@@ -309,7 +310,7 @@ Status Issuer::SubmitBatch() {
 }
 
 int64_t Issuer::SpinNs() const {
-  return engine_->in_flight() == 0 ? options_.spin_ns
+  return engine_->in_flight() == 0 ? spin_.ns()
                                    : std::min(options_.spin_ns, options_.spin_in_flight_ns);
 }
 
@@ -336,6 +337,9 @@ Status Issuer::Wait(int64_t now_ns) {
   BLKTAPE_CHECK(until_ns != kForever);
   clock_->SleepUntilNs(until_ns);
   slept_ns_ += until_ns - now_ns;
+  if (next_due_ns_ && options_.spin_ns > 0) {
+    spin_.Woke(*next_due_ns_ - spin_.ns(), clock_->NowNs());
+  }
   return OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "replay/overlap_guard.h"
 #include "replay/plan.h"
 #include "replay/replayer.h"
+#include "replay/spin_time.h"
 
 namespace blktape {
 
@@ -87,8 +88,8 @@ inline constexpr char kStoppedByLane[] = "another issuing thread stopped";
 struct IssuerOptions {
   TimingRule rule = TimingRule::kTimed;
   uint32_t depth = 1;  // at most the engine's
-  // Before a due time the thread sleeps until so long before it, then polls. 0 with a clock that
-  // moves only when slept on.
+  // Before a due time the thread sleeps until so long before it, then polls; until longer before it
+  // where its sleeps end late, see SpinTime. 0 with a clock that moves only when slept on.
   int64_t spin_ns = 150'000;
   // The same while requests are out, at most spin_ns: the kernel completes them by threads and soft
   // interrupts of this CPU too, which a real-time thread that polls keeps waiting.
@@ -208,6 +209,7 @@ class Issuer {
   int64_t blocked_ns_ = INT64_MIN;      // when an I/O last had to wait for the drive
   std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
   bool starving_ = false;               // the step at the front waits for another thread
+  SpinTime spin_;
 
   int64_t poll_until_ns_ = INT64_MIN;
   int64_t turn_ns_ = 0;

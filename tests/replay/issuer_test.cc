@@ -415,6 +415,17 @@ TEST(IssuerSleepTest, WithNothingOutThePollingBeginsASpinBeforeTheDueTime) {
   EXPECT_EQ(clock.slept_until_ns[1], kStartNs + 2'000'000 - 150'000);
 }
 
+// The first sleep, of 1.6 ms, ends 480 us late, 230 us after the polling should have begun.
+TEST(IssuerSleepTest, AfterALateWakeupThePollingIsLonger) {
+  TickingClock clock(/*oversleep_percent=*/30);
+  OneRequestEngine engine(&clock, kStartNs + 2'001'000);
+  RunReads({2'000'000, 10'000'000}, kSpins, &clock, &engine);
+  ASSERT_GE(clock.slept_until_ns.size(), 2u);
+  const int64_t polling_ns = 230'000 * 3 / 2;
+  EXPECT_NEAR(static_cast<double>(clock.slept_until_ns[1] - kStartNs),
+              10'000'000 - polling_ns - 250'000, 1'000);
+}
+
 // It waits for the first read's completion, which comes after the second one is due.
 TEST(IssuerSleepTest, WithARequestOutThePollingIsShorter) {
   TickingClock clock;
