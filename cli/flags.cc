@@ -204,6 +204,15 @@ std::string HelpOf(const Command& command, CLI::App* app) {
   return text;
 }
 
+// CLI11 looks for what is missing before it looks for what does not belong: a mistyped flag is told
+// first, as it may be all that is wrong.
+std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
+  for (const std::string& word : app.remaining()) {
+    if (word.starts_with('-')) return CLI::ExtrasError({word}).what();
+  }
+  return error.what();
+}
+
 int RunVerb(const Command& command, const Line& line) {
   CLI::App app("", "blktape " + command.name);
   app.set_help_flag();
@@ -221,7 +230,7 @@ int RunVerb(const Command& command, const Line& line) {
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    return UsageError(std::string(error.what()) + "\n  try:  blktape " + command.name + " --help");
+    return UsageError(Complaint(app, error) + "\n  try:  blktape " + command.name + " --help");
   }
   if (!flags.TakeAfterDashes(line)) {
     return UsageError("blktape " + command.name + " takes no command after \"--\"");

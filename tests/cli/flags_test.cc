@@ -14,6 +14,7 @@ namespace blktape {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // What a verb was given.
@@ -115,6 +116,13 @@ TEST_F(FlagsTest, AMissingOrSuperfluousWordIsAUsageError) {
   EXPECT_EQ(Run({"verb"}), kExitUsage);
   EXPECT_EQ(Run({"verb", "a.tape", "b.tape"}), kExitUsage);
   EXPECT_FALSE(ran_);
+}
+
+TEST_F(FlagsTest, AMistypedFlagIsNamedThoughAWordIsMissingToo) {
+  EXPECT_EQ(Run({"verb", "--froce"}), kExitUsage);
+  EXPECT_THAT(said_, HasSubstr("--froce"));
+  EXPECT_EQ(Run({"verb", "--force"}), kExitUsage);
+  EXPECT_THAT(said_, HasSubstr("TRACE"));
 }
 
 TEST_F(FlagsTest, AValueThatMakesNoSenseIsNamedWithItsFlag) {
