@@ -20,10 +20,29 @@ def as_blktrace_tells(row):
     return ("write" if op == "write_zeroes" else op), lba, size
 
 
+def kernel_of(result):
+    return tuple(map(int, re.match(r"(\d+)\.(\d+)", result.text("release")).groups()))
+
+
 def has_version_8(result):
-    """Whether the guest's kernel has version 8 of blktrace's format (Linux 6.19), which names write zeroes."""
-    major, minor = re.match(r"(\d+)\.(\d+)", result.text("release")).groups()
-    return (int(major), int(minor)) >= (6, 19)
+    """Whether the guest's kernel has version 8 of blktrace's format, which names write zeroes."""
+    return kernel_of(result) >= (6, 19)
+
+
+def may_move(result):
+    """Whether a thread may be moved to another CPU after one source has seen an event and before another does."""
+    return kernel_of(result) >= (7, 0)
+
+
+def numbered(rows, key):
+    """((what, the how many-th of its kind), CPU) of every request, in the order of issue."""
+    seen = collections.Counter()
+    requests = []
+    for row in sorted(rows, key=lambda row: int(row["issue_ns"])):
+        what = key(row)
+        seen[what] += 1
+        requests.append(((what, seen[what]), row["cpu"]))
+    return requests
 
 
 class SourcesTest(unittest.TestCase):
@@ -36,15 +55,18 @@ class SourcesTest(unittest.TestCase):
         return guest.Guest(programs=[*workload.PROGRAMS, *programs],
                            modules=list(modules), disks=[DISK], timeout_s=300).run(workload.SCRIPT + script).check()
 
-    def check_same_records(self, first, second, key=key, at_least=300):
+    def check_same_records(self, first, second, key=key, at_least=300, moves=False):
         differences = collections.Counter(map(key, first))
         differences.subtract(map(key, second))
         self.assertEqual({what: count for what, count in differences.items() if count}, {})
         # Requests that one CPU issued are in one order in both; across CPUs stamps of one moment may tie.
-        for cpu in sorted({row["cpu"] for row in first}):
-            issued = [sorted((row for row in side if row["cpu"] == cpu), key=lambda row: int(row["issue_ns"]))
-                      for side in (first, second)]
-            self.assertEqual([key(row) for row in issued[0]], [key(row) for row in issued[1]], "CPU " + cpu)
+        sides = [numbered(side, key) for side in (first, second)]
+        cpus = [dict(side) for side in sides]
+        moved = {request for request, cpu in cpus[0].items() if cpus[1][request] != cpu}
+        self.assertLessEqual(len(moved), len(first) // 20 if moves else 0, moved)
+        for cpu in sorted(set(cpus[0].values())):
+            issued = [[request for request, on in side if on == cpu and request not in moved] for side in sides]
+            self.assertEqual(issued[0], issued[1], "CPU " + cpu)
         self.assertGreater(len(first), at_least)
 
     def test_all_three_sources_at_once_give_the_same_records(self):
@@ -59,9 +81,10 @@ class SourcesTest(unittest.TestCase):
             uname -r > /out/release
         """)
         tracefs, bpf, blktrace = (result.rows(name + ".csv") for name in ("tracefs", "bpf", "blktrace"))
-        self.check_same_records(tracefs, blktrace, key if has_version_8(result) else as_blktrace_tells)
-        self.check_same_records(tracefs, bpf)
-        self.check_same_records(tracefs, result.rows("second.csv"))
+        self.check_same_records(tracefs, blktrace, key if has_version_8(result) else as_blktrace_tells,
+                                moves=may_move(result))
+        self.check_same_records(tracefs, bpf, moves=may_move(result))
+        self.check_same_records(tracefs, result.rows("second.csv"), moves=may_move(result))
         ops = {row["op"] for row in tracefs}
         self.assertLessEqual({"read", "write", "discard", "flush", "write_zeroes"}, ops)
         for records in (tracefs, bpf, blktrace):
@@ -156,9 +179,10 @@ END
         for disk in ("vda", "sda", "nullb0"):
             of = {source: [row for row in records if row["device"] == disk] for source, records in recorded.items()}
             with self.subTest(disk):
-                self.check_same_records(of["tracefs"], of["bpf"], at_least=150)
+                self.check_same_records(of["tracefs"], of["bpf"], at_least=150, moves=may_move(result))
                 self.check_same_records(of["tracefs"], of["blktrace"],
-                                        key if has_version_8(result) else as_blktrace_tells, at_least=150)
+                                        key if has_version_8(result) else as_blktrace_tells, at_least=150,
+                                        moves=may_move(result))
             for source, records in of.items():
                 with self.subTest(disk=disk, source=source):
                     self.check_work(records, {name: abilities[disk, name] for _, name in abilities},
