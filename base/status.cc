@@ -35,6 +35,11 @@ StatusCode CodeOf(int err) {
 
 }  // namespace
 
+const std::string& Status::message() const {
+  static const std::string none;
+  return ok() ? none : failure_->message;
+}
+
 Status ErrnoStatus(int err, std::string_view what) {
   return Status(CodeOf(err), std::string(what) + ": " + std::strerror(err));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,21 +25,39 @@ enum class StatusCode {
   kIoError,             // the system refused a read, write or ioctl
 };
 
-// The outcome of something that can fail because of the world. Copyable, thread-compatible.
+// The outcome of something that can fail because of the world. Copyable, thread-compatible. One
+// pointer, null when ok: it is returned for every record, several functions deep.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // ok
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(StatusCode code, std::string message) {
+    if (code != StatusCode::kOk) failure_.reset(new Failure{code, std::move(message)});
+  }
+  Status(const Status& other) : failure_(other.Copied()) {}
+  Status(Status&&) = default;
+  Status& operator=(const Status& other) {
+    if (this != &other) failure_ = other.Copied();
+    return *this;
+  }
+  Status& operator=(Status&&) = default;
+  ~Status() = default;
 
-  bool ok() const { return code_ == StatusCode::kOk; }
-  StatusCode code() const { return code_; }
+  bool ok() const { return failure_ == nullptr; }
+  StatusCode code() const { return ok() ? StatusCode::kOk : failure_->code; }
   // What went wrong, with path, offset and reason; empty when ok. May have further lines ("try:
   // ...").
-  const std::string& message() const { return message_; }
+  const std::string& message() const;
 
  private:
-  StatusCode code_ = StatusCode::kOk;
-  std::string message_;
+  struct Failure {
+    StatusCode code;
+    std::string message;
+  };
+  std::unique_ptr<const Failure> Copied() const {
+    return ok() ? nullptr : std::make_unique<const Failure>(*failure_);
+  }
+
+  std::unique_ptr<const Failure> failure_;
 };
 
 inline Status OkStatus() { return Status(); }

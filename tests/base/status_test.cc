@@ -21,6 +21,23 @@ TEST(StatusTest, ErrnoBecomesACodeAndASentence) {
   EXPECT_EQ(ErrnoStatus(EIO, "x").code(), StatusCode::kIoError);
 }
 
+TEST(StatusTest, ACopyKeepsWhatItSaysWhenTheOtherChanges) {
+  Status first(StatusCode::kDataLoss, "torn");
+  const Status copy = first;
+  Status assigned = OkStatus();
+  assigned = first;
+  first = OkStatus();
+  EXPECT_TRUE(first.ok());
+  EXPECT_EQ(first.code(), StatusCode::kOk);
+  EXPECT_EQ(first.message(), "");
+  EXPECT_EQ(copy.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(copy.message(), "torn");
+  EXPECT_EQ(assigned.message(), "torn");
+  const Status& same = assigned;
+  assigned = same;
+  EXPECT_EQ(assigned.message(), "torn");
+}
+
 Result<int> Half(int number) {
   if (number % 2 != 0) return Status(StatusCode::kInvalidArgument, "odd");
   return number / 2;
