@@ -71,8 +71,12 @@ struct IoRecord {
   // Result of a replay: which record of the trace this was, counting from 0.
   std::optional<uint64_t> ordinal;
 
-  // When it reached the block layer as far as is known: the order of records in a trace.
-  std::optional<int64_t> arrival_ns() const { return queue_ns ? queue_ns : issue_ns; }
+  // When it reached the block layer as far as is known: the order of records in a trace. Made anew
+  // from the number: a copy of an optional whose number was set just before waits for that store.
+  std::optional<int64_t> arrival_ns() const {
+    const int64_t ns = queue_ns ? *queue_ns : issue_ns.value_or(0);
+    return queue_ns || issue_ns ? std::optional(ns) : std::nullopt;
+  }
 
   bool operator==(const IoRecord&) const = default;
 };

@@ -2,18 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/quantity.h"
 #include "base/saturating.h"
 
 namespace blktape {
-
-void ArrivalSpan::Add(std::optional<int64_t> arrival_ns) {
-  if (!arrival_ns) return;
-  first_ns = std::min(first_ns.value_or(*arrival_ns), *arrival_ns);
-  last_ns = std::max(last_ns.value_or(*arrival_ns), *arrival_ns);
-}
 
 Status CheckPieceBegins(int64_t from_ns, const std::optional<proto::Summary>& summary,
                         const ArrivalSpan& met) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -13,7 +14,11 @@ struct ArrivalSpan {
   std::optional<int64_t> first_ns = {};
   std::optional<int64_t> last_ns = {};
 
-  void Add(std::optional<int64_t> arrival_ns);
+  void Add(std::optional<int64_t> arrival_ns) {
+    if (!arrival_ns) return;
+    first_ns = std::min(first_ns.value_or(*arrival_ns), *arrival_ns);
+    last_ns = std::max(last_ns.value_or(*arrival_ns), *arrival_ns);
+  }
 };
 
 // kInvalidArgument, with the trace's length, where a piece that begins so long after the first

@@ -19,6 +19,7 @@ bool OverlapGuard::Conflicts(uint32_t target, Op op, uint64_t begin_bytes, uint6
                              uint64_t sequence) const {
   if (bytes == 0 || used_.empty()) return false;
   const bool changes = ChangesData(op);
+  if (!changes && changing_ == 0) return false;
   const uint64_t end_bytes = begin_bytes + bytes;
   const uint64_t first = begin_bytes >> kRegionShift;
   const uint64_t last = (end_bytes - 1) >> kRegionShift;
@@ -39,6 +40,7 @@ bool OverlapGuard::Conflicts(uint32_t target, Op op, uint64_t begin_bytes, uint6
 }
 
 void OverlapGuard::Count(const Out& out, int by) {
+  if (out.changes) changing_ += by;
   const uint64_t first = out.begin_bytes >> kRegionShift;
   const uint64_t last = (out.end_bytes - 1) >> kRegionShift;
   if (last - first >= kMaxRegions) {

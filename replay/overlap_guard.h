@@ -48,7 +48,8 @@ class OverlapGuard {
   std::vector<Out> out_;
   std::vector<uint32_t> used_;  // slots in use, in no order
   std::array<Counts, kTableSize> table_{};
-  uint32_t wide_ = 0;  // requests that count as everywhere
+  uint32_t wide_ = 0;      // requests that count as everywhere
+  uint32_t changing_ = 0;  // requests that change data
 };
 
 }  // namespace blktape

@@ -85,12 +85,14 @@ Result<Plan::Mapped> Plan::MapOp(const IoRecord& io, const PlanTarget& target) {
 
 Status Plan::Place(const IoRecord& io, PlannedIo* planned) {
   if (io.op == Op::kFlush) return OkStatus();
-  ASSIGN_OR_RETURN(const AddressMap::Place place,
-                   options_.address_map_of_device[io.device].Map(*io.lba, io.bytes));
-  planned->offset_bytes = place.offset_bytes;
-  planned->bytes = place.bytes;
-  counts_.remapped += place.moved ? 1 : 0;
-  counts_.widened += place.widened ? 1 : 0;
+  // Read field by field: a copy of it whole would wait for their stores.
+  const Result<AddressMap::Place> place =
+      options_.address_map_of_device[io.device].Map(*io.lba, io.bytes);
+  if (!place.ok()) return place.status();
+  planned->offset_bytes = place->offset_bytes;
+  planned->bytes = place->bytes;
+  counts_.remapped += place->moved ? 1 : 0;
+  counts_.widened += place->widened ? 1 : 0;
   return OkStatus();
 }
 
