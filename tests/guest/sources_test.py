@@ -272,7 +272,8 @@ END
         for source in ("bpf", "tracefs"):
             for name in ("%s%d" % (source, i) for i in range(1, 4)):
                 # 3 would say that something is missing; what was in flight is not.
-                self.assertEqual(result.rc(name), 0, result.text("info-%s.out" % name))
+                self.assertEqual(result.rc(name), 0, "%s: %s%s" % (
+                    name, result.text(name + ".err"), result.text("info-%s.out" % name)))
 
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
