@@ -9,4 +9,11 @@ std::optional<double> ScoreReport::storage_wait_s_per_workday() const {
   return WaitSecondsPerWorkday(sum_ns / static_cast<double>(waits_ns.size()), recording_ns);
 }
 
+std::optional<double> ScoreReport::score_with_repeated() const {
+  if (cycles.empty() || repeated.empty()) return std::nullopt;
+  Cycles all = cycles;
+  for (const RepeatedCycle& one : repeated) all.push_back(one.costs);
+  return ComputeScore(reference_costs, all).score;
+}
+
 }  // namespace blktape

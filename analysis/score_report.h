@@ -27,6 +27,14 @@ struct ScoredRun {
   int64_t busy_ns = 0;
   int64_t wait_ns = 0;
   std::vector<std::string> invalid_reasons;
+  bool repeated = false;  // of a cycle that does not count, see RepeatedCycle
+};
+
+// A cycle that was spoiled from outside and measured again: it does not count, but is shown.
+struct RepeatedCycle {
+  uint64_t number = 0;               // counted with the others, from 1
+  std::vector<std::string> reasons;  // each begins with the label of its run
+  std::vector<SegmentCosts> costs;
 };
 
 // All that a score says. `score` is absent where no cycle could be measured.
@@ -47,6 +55,7 @@ struct ScoreReport {
   std::optional<int64_t> reference_wait_ns;
   std::optional<Comparison> comparison;  // with a measured reference by the same rule
   Cycles cycles;
+  std::vector<RepeatedCycle> repeated;
   std::vector<int64_t> waits_ns;  // of each cycle's timed run
   std::optional<Score> score;
   DerivedFigures derived;
@@ -56,6 +65,8 @@ struct ScoreReport {
   bool valid() const { return invalid_reasons.empty() && score.has_value(); }
   // The mean over cycles, scaled to a workday; absent without a cycle, or a recording of no length.
   std::optional<double> storage_wait_s_per_workday() const;
+  // What the score would be if the repeated cycles counted; absent where there is none of either.
+  std::optional<double> score_with_repeated() const;
 };
 
 // The JSON of `blktape score --json` and of report.json; keys are defined in docs/score.md and

@@ -119,7 +119,16 @@ Json RunsJson(const ScoreReport& report) {
                     {"wait_ns", run.wait_ns},
                     {"lateness_ns", LatencyJson(run.lateness)},
                     {"d2c_ns", LatencyJson(run.service)},
-                    {"invalid_reasons", run.invalid_reasons}});
+                    {"invalid_reasons", run.invalid_reasons},
+                    {"repeated", run.repeated}});
+  }
+  return json;
+}
+
+Json RepeatedJson(const ScoreReport& report) {
+  Json json = Json::array();
+  for (const RepeatedCycle& one : report.repeated) {
+    json.push_back({{"cycle", one.number}, {"reasons", one.reasons}});
   }
   return json;
 }
@@ -150,6 +159,8 @@ Json ScoreJson(const ScoreReport& report) {
   json["loss_accepted"] = report.loss_accepted;
   json["recording_ns"] = report.recording_ns;
   json["cycles"] = report.cycles.size();
+  json["repeated_cycles"] = RepeatedJson(report);
+  json["score_with_repeated"] = OrNull(report.score_with_repeated());
   json["half_width_ln"] = score ? OrNull(score->half_width_ln) : Json(nullptr);
   json["log_scores"] = score ? Json(score->log_scores) : Json::array();
   json["waits_ns"] = report.waits_ns;

@@ -53,6 +53,20 @@ std::string Headline(const ScoreReport& report) {
   return text;
 }
 
+std::string RepeatedText(const ScoreReport& report) {
+  std::string text;
+  for (const RepeatedCycle& one : report.repeated) {
+    for (const std::string& reason : one.reasons) {
+      text += Wrapped(text.empty() ? "Repeated      " : "              ", "              ", reason);
+    }
+  }
+  if (const std::optional<double> with = report.score_with_repeated()) {
+    text += fmt::format("              The score if {} counted: {:.0f}\n",
+                        report.repeated.size() == 1 ? "this cycle" : "these cycles", *with);
+  }
+  return text;
+}
+
 std::string VerdictLine(const ScoreReport& report) {
   if (!report.comparison) return "";
   const Comparison& comparison = *report.comparison;
@@ -177,16 +191,21 @@ std::string RunTable(const ScoreReport& report) {
                         FormatDurationNs(run.outcome.wall_ns()),
                         cell(run.lateness.MeaningfulPercentileNs(kP99)),
                         cell(run.lateness.max_ns()), cell(run.service.MeaningfulPercentileNs(kP50)),
-                        run.invalid_reasons.empty() ? "" : " !");
+                        run.repeated                  ? " r"
+                        : run.invalid_reasons.empty() ? ""
+                                                      : " !");
   }
+  if (!report.repeated.empty())
+    text += "  r: of a cycle that was measured again and does not count\n";
   return text;
 }
 
 }  // namespace
 
 std::string ScoreText(const ScoreReport& report) {
-  std::string text = Headline(report) + VerdictLine(report) + WaitLine(report) +
-                     Conditions(report) + CostTable(report) + SensitivityLine(report);
+  std::string text = Headline(report) + RepeatedText(report) + VerdictLine(report) +
+                     WaitLine(report) + Conditions(report) + CostTable(report) +
+                     SensitivityLine(report);
   if (report.segmentation.all_is_foreground) {
     text += "The trace marks no I/O as waited for: all its writes count as such.\n";
   }

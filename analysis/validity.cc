@@ -120,6 +120,12 @@ Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, boo
   return reasons;
 }
 
+bool SpoiledFromOutside(const Reasons& reasons) {
+  return std::all_of(reasons.begin(), reasons.end(), [](std::string_view reason) {
+    return reason.starts_with("rule 3:") || reason.starts_with("rule 5:");
+  });
+}
+
 Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run) {
   Reasons reasons;
   const auto& before = manifest.replay().targets();

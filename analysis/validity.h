@@ -28,6 +28,11 @@ std::vector<std::string> WhyTraceInvalid(const Profile& recording, bool loss_acc
 std::vector<std::string> WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run,
                                        bool timed);
 
+// Whether all of these reasons are of rules 3 and 5: what the host or somebody else did to the run,
+// told by the clock and by the target's own statistics, not by how long the I/Os took. True also
+// for none.
+bool SpoiledFromOutside(const std::vector<std::string>& reasons);
+
 // Whether the target changed between two replays (rule 6).
 std::vector<std::string> WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run);
 

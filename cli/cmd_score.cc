@@ -159,6 +159,11 @@ int RunScore(ScoreOptions options, const Flags& flags) {
                          FormatDurationNs(estimated_ns).c_str());
           },
       .on_run = [&line](const std::string& label) { line.Show(label); },
+      .on_repeat =
+          [&line](const RepeatedCycle& cycle) {
+            line.Clear();
+            std::fprintf(stderr, "measured again: %s\n", cycle.reasons.front().c_str());
+          },
       .on_progress = [&line](const std::string& label,
                              const ReplayProgress& now) { line.Show(ProgressText(label, now)); },
   };
@@ -209,7 +214,7 @@ Command ScoreCommand() {
         flags->Text("--target", &session.target_path,
                     "Block device or file; what the trace writes is written there", "PATH");
         flags->Count("--cycles", &session.cycles,
-                     "Cycles of a timed run and a run at max speed (default 3)");
+                     "Cycles of a timed run and a run at max speed that count (default 3)");
         flags->Switch("--published", &options->published,
                       "At least 5 cycles, and up to 15 until +-1.5 % is reached");
         flags->Switch("--overwrite", &session.overwrite, "The content of the target may be lost");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Session {
     RETURN_IF_ERROR(ReadTrace());
     RETURN_IF_ERROR(FindReference());
     if (events_.on_begin) events_.on_begin(EstimateNs());
-    for (uint64_t cycle = 1; cycle <= MostCycles() && !stop_.load(); ++cycle) {
+    for (uint64_t cycle = 1; Counted(cycle) <= MostCycles() && !stop_.load(); ++cycle) {
       RETURN_IF_ERROR(RunCycle(cycle));
       if (PreciseEnough()) break;
     }
@@ -40,6 +41,9 @@ class Session {
 
  private:
   void Invalid(const std::string& reason) { report_.invalid_reasons.push_back(reason); }
+
+  // Of so many cycles, those that count.
+  uint64_t Counted(uint64_t cycles) const { return cycles - report_.repeated.size(); }
 
   Status ReadTrace() {
     ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenForReading(options_.trace_path));
@@ -151,7 +155,7 @@ class Session {
     return costs;
   }
 
-  // Puts a run into the report, with what makes it invalid.
+  // Puts a run into the report, with what makes it invalid. Whether that counts is not known yet.
   void Note(const std::string& label, const std::string& file, bool timed, const RunCosts& costs) {
     const proto::Header& header = costs.profile.header;
     ScoredRun run{.label = label,
@@ -176,21 +180,48 @@ class Session {
     for (const std::string& reason : WhyTargetsDiffer(*manifest_, header)) {
       run.invalid_reasons.push_back(reason);
     }
-    for (const std::string& reason : run.invalid_reasons) Invalid(label + ": " + reason);
+    report_.runs.push_back(std::move(run));
+  }
+
+  // A run whose cycle counts, as the report has it.
+  void Count(const ScoredRun& run, bool timed, const RunCosts& costs) {
+    for (const std::string& reason : run.invalid_reasons) Invalid(run.label + ": " + reason);
     if (timed) {
       report_.derived.AddTimed(costs.profile);
     } else {
       report_.derived.AddMax(costs.profile, run.outcome);
     }
-    report_.runs.push_back(std::move(run));
+  }
+
+  // Whether the cycle of these two runs, the last ones, is to be measured again.
+  bool Repeats(uint64_t cycle, const std::vector<SegmentCosts>& costs) {
+    RepeatedCycle repeated{.number = cycle, .reasons = {}, .costs = costs};
+    const std::span<ScoredRun> runs = std::span(report_.runs).last(2);
+    for (const ScoredRun& run : runs) {
+      if (!SpoiledFromOutside(run.invalid_reasons)) return false;
+      for (const std::string& reason : run.invalid_reasons) {
+        repeated.reasons.push_back(run.label + ": " + reason);
+      }
+    }
+    if (repeated.reasons.empty() || report_.repeated.size() >= options_.cycles) return false;
+    for (ScoredRun& run : runs) run.repeated = true;
+    if (events_.on_repeat) events_.on_repeat(repeated);
+    report_.repeated.push_back(std::move(repeated));
+    return true;
   }
 
   Status RunCycle(uint64_t cycle) {
     ASSIGN_OR_RETURN(const RunCosts timed, RunOnTarget(cycle, /*timed=*/true));
-    if (stop_.load()) return OkStatus();
+    if (stop_.load()) {
+      Count(report_.runs.back(), /*timed=*/true, timed);
+      return OkStatus();
+    }
     ASSIGN_OR_RETURN(const RunCosts max, RunOnTarget(cycle, /*timed=*/false));
-    if (stop_.load()) return OkStatus();
     Result<std::vector<SegmentCosts>> costs = CycleCosts(timed, max);
+    if (!stop_.load() && costs.ok() && Repeats(cycle, *costs)) return OkStatus();
+    Count(*(report_.runs.end() - 2), /*timed=*/true, timed);
+    Count(report_.runs.back(), /*timed=*/false, max);
+    if (stop_.load()) return OkStatus();
     if (!costs.ok()) {
       Invalid("cycle " + std::to_string(cycle) + ": rule 1: " + costs.status().message());
       return OkStatus();

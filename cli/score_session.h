@@ -30,8 +30,8 @@ struct ScoreSessionOptions {
   std::string target_path;
   std::map<std::string, std::string> identities;  // as ReplayOptions has them
   std::string folder;                             // exists; result traces are put there
-  uint64_t cycles = kLeastCycles;
-  bool until_precise = false;  // go on until the half width is kHalfWidthGoal, or kMostCycles
+  uint64_t cycles = kLeastCycles;  // that count; at most as many more are spoiled and repeated
+  bool until_precise = false;      // go on until the half width is kHalfWidthGoal, or kMostCycles
   bool overwrite = false;
   bool loss_accepted = false;
   std::string reference_folder;  // empty: the simulated drive
@@ -51,6 +51,8 @@ struct ScoreSessionEvents {
   // Before the first run on the target, with an estimate of how long all will take.
   std::function<void(int64_t estimated_ns)> on_begin;
   std::function<void(const std::string& label)> on_run;
+  // A cycle was spoiled and will be measured again.
+  std::function<void(const RepeatedCycle& cycle)> on_repeat;
   std::function<void(const std::string& label, const ReplayProgress&)> on_progress;
 };
 

@@ -70,10 +70,13 @@ class ScoreCheckTest(unittest.TestCase):
             raise AssertionError(result.stderr)
         cls.report = json.loads(result.stdout)
         read = lambda name: score_check.records(blktape.dump(name))
+        cls.counted = [run["label"].split(",")[0].replace(" ", "-") for run in cls.report["runs"]
+                       if run["label"].endswith("timed") and not run["repeated"]]
+        if len(cls.counted) != 2:
+            raise AssertionError(cls.report["runs"])
         cls.trace = read(trace)
         cls.results = {name: read(path("score/%s.tape" % name)) for name in
-                       ("reference-timed", "reference-max", "cycle-1-timed", "cycle-1-max", "cycle-2-timed",
-                        "cycle-2-max")}
+                       (cycle + kind for cycle in ["reference", *cls.counted] for kind in ("-timed", "-max"))}
         cls.cut, cls.all_writes = score_check.segments(cls.trace)
 
     @classmethod
@@ -112,7 +115,7 @@ class ScoreCheckTest(unittest.TestCase):
                 self.assertEqual(io["complete"] - start, complete, "%s, completion of %d" % (kind, n))
 
     def test_costs(self):
-        for n, name in enumerate(["reference", "cycle-1", "cycle-2"]):
+        for n, name in enumerate(["reference", *self.counted]):
             for k, computed in enumerate(self.costs(name)):
                 segment = self.report["segments"][k]
                 told = segment["reference"] if n == 0 else segment["cycles"][n - 1]
@@ -120,7 +123,7 @@ class ScoreCheckTest(unittest.TestCase):
                     self.assert_close(cost, told[key], "%s, segment %d, %s" % (name, k, key))
 
     def test_score_and_interval(self):
-        reference, cycles = self.costs("reference"), [self.costs("cycle-1"), self.costs("cycle-2")]
+        reference, cycles = self.costs("reference"), [self.costs(cycle) for cycle in self.counted]
         logs = [score_check.log_score(reference, cycle) for cycle in cycles]
         for computed, told in zip(logs, self.report["log_scores"]):
             self.assert_close(computed, told)
@@ -134,8 +137,8 @@ class ScoreCheckTest(unittest.TestCase):
             self.assert_close(computed, told["score"])
 
     def test_storage_wait(self):
-        waits = [score_check.storage_wait_ns(self.trace, self.all_writes, self.results["cycle-%d-timed" % n])
-                 for n in (1, 2)]
+        waits = [score_check.storage_wait_ns(self.trace, self.all_writes, self.results[cycle + "-timed"])
+                 for cycle in self.counted]
         self.assertEqual(waits, self.report["waits_ns"])
         self.assert_close(score_check.mean(waits) / self.report["recording_ns"] * 28_800,
                           self.report["storage_wait_s_per_workday"])

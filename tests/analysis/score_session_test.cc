@@ -213,16 +213,62 @@ TEST_F(ScoreSessionTest, AWildDriveGetsMoreCyclesUntilItIsPreciseEnoughOrFifteen
   EXPECT_THAT(calls_, Not(Contains("cycle 6 timed")));
 }
 
-TEST_F(ScoreSessionTest, ALateHostInOneRunMakesTheScoreInvalidAndSaysWhich) {
+TEST_F(ScoreSessionTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
   lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 20'000; };
+  // At half of the reference's cost 2000 = 1000 * 2; the spoiled cycle at twice the cost: 500.
+  const auto report =
+      Run(Drive([](uint32_t cycle) { return cycle == 2 ? 2 * kReferenceNs : kReferenceNs / 2; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->valid()) << ScoreText(*report);
+  EXPECT_EQ(report->cycles.size(), 3u);
+  EXPECT_THAT(calls_, Contains("cycle 4 max"));
+  EXPECT_THAT(calls_, Not(Contains("cycle 5 timed")));
+  EXPECT_NEAR(report->score->score, 2000, 1e-6);
+  // (2000^3 * 500)^(1/4) = 500 * 4^(3/4).
+  EXPECT_NEAR(*report->score_with_repeated(), 1414.2136, 1e-3);
+  // Waits and derived figures are those of the three: nine reads of ten I/Os, 100 us each.
+  EXPECT_EQ(report->waits_ns.size(), 3u);
+  EXPECT_EQ(report->derived.read_service().count(), 3 * kIos / 10 * 9);
+  EXPECT_EQ(report->derived.read_service().max_ns(), kReferenceNs / 2);
+  const std::string text = ScoreText(*report);
+  EXPECT_THAT(text, HasSubstr("\nRepeated      cycle 2, timed: rule 3: the host was late"));
+  EXPECT_THAT(text, HasSubstr("The score if this cycle counted: 1414\n"));
+  const nlohmann::ordered_json json = ScoreJson(*report);
+  EXPECT_EQ(json["cycles"], 3);
+  ASSERT_EQ(json["repeated_cycles"].size(), 1u);
+  EXPECT_EQ(json["repeated_cycles"][0]["cycle"], 2);
+  EXPECT_EQ(json["runs"].size(), 8u);
+  EXPECT_EQ(json["runs"][2]["repeated"], true);
+  EXPECT_EQ(json["runs"][3]["repeated"], true);
+  EXPECT_EQ(json["runs"][4]["repeated"], false);
+}
+
+TEST_F(ScoreSessionTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRuns) {
+  // As many are repeated as were asked for; the third counts as it is.
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 4 ? 20'000 : 300'000; };
+  options_.cycles = 2;
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->valid());
+  EXPECT_EQ(report->repeated.size(), 2u);
+  EXPECT_EQ(report->repeated[1].number, 2u);
   EXPECT_THAT(report->invalid_reasons,
-              ElementsAre(HasSubstr("cycle 2, timed: rule 3: the host was late")));
+              ElementsAre(HasSubstr("cycle 3, timed: rule 3: the host was late")));
+  EXPECT_THAT(calls_, Not(Contains("cycle 5 timed")));
   const std::string text = ScoreText(*report);
   EXPECT_THAT(text, ::testing::StartsWith("INVALID"));
   EXPECT_THAT(text, Not(HasSubstr("\nScore ")));
+}
+
+TEST_F(ScoreSessionTest, ACycleThatIsInvalidByAnotherRuleTooIsNotMeasuredAgain) {
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 20'000; };
+  scheduler_ = [](uint32_t cycle) { return cycle == 2 ? "bfq" : "none"; };
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->valid());
+  EXPECT_THAT(report->repeated, IsEmpty());
+  EXPECT_EQ(report->score_with_repeated(), std::nullopt);
+  EXPECT_THAT(calls_, Not(Contains("cycle 4 timed")));
 }
 
 TEST_F(ScoreSessionTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {

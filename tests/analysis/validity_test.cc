@@ -126,6 +126,17 @@ TEST_F(RunValidityTest, SomeoneElsesIoMakesItInvalid) {
   EXPECT_THAT(Reasons(), ElementsAre("rule 5: someone else moved 4 KiB on the target"));
 }
 
+TEST_F(RunValidityTest, ALateHostAndSomeoneElsesIoSpoilFromOutside) {
+  outcome_.set_free_lateness_p999_ns(100'001);
+  outcome_.set_foreign_sectors(8);
+  EXPECT_TRUE(SpoiledFromOutside(Reasons()));
+  outcome_.set_errors(1);
+  EXPECT_FALSE(SpoiledFromOutside(Reasons()));
+  outcome_.set_errors(0);
+  outcome_.set_null_engine_ns(501);  // of 10 us
+  EXPECT_FALSE(SpoiledFromOutside(Reasons()));
+}
+
 TEST_F(RunValidityTest, WhatIsNotKnownIsNoReason) {
   outcome_.clear_foreign_sectors();  // a file has no statistics of its own
   outcome_.clear_null_engine_ns();
