@@ -112,10 +112,11 @@ struct {
 // Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's
 // address; an entry that was overwritten costs the exact pid, nothing else.
 #define OWNER_SLOTS 32768
+#define LAST_PROGRAM 2
 struct owner {
   __u64 bio;
   __u32 pid;
-  __u32 fresh;  // 1 until the second program has seen it
+  __u32 seen;  // by so many of the programs of one event, 0 once the last has; see PROBE
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -422,7 +423,7 @@ static __always_inline bool IsOwn(__u32 pid) {
   return 0;
 }
 
-static __always_inline void BioQueue(struct bio *bio, bool again) {
+static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   int device = Find(bio->bi_bdev->bd_disk);
   if (device < 0) return;
   __u32 opf = bio->bi_opf;
@@ -433,15 +434,13 @@ static __always_inline void BioQueue(struct bio *bio, bool again) {
   __u32 index = OwnerSlot(bio);
   struct owner *owner = bpf_map_lookup_elem(&owners, &index);
   if (!owner) return;
-  if (again && owner->fresh && owner->bio == (__u64)bio) {
-    owner->fresh = 0;
-    return;
-  }
+  bool known = owner->seen != 0 && owner->seen <= again && owner->bio == (__u64)bio;
+  owner->seen = again == LAST_PROGRAM ? 0 : again + 1;
+  if (known) return;
   __u32 cpu = bpf_get_smp_processor_id();
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
   owner->bio = (__u64)bio;
   owner->pid = pid;
-  owner->fresh = !again;
   __u32 bytes = bio->bi_iter.bi_size;
   bool preflush = HAS(opf, __REQ_PREFLUSH);
   bool counted = !IsOwn(pid);
@@ -506,16 +505,16 @@ static __always_inline void BioComplete(struct bio *bio, bool again) {
 
 // The kernel does not run a program that is running already on the CPU, and tells nobody but a
 // counter. Since Linux 7.0 (a46023d5616e) the programs of tracepoints can be preempted, so that it
-// happens where tasks preempt each other. There each program has a second one, called right after
-// it, which does what the first was not run for: only who comes upon both at once is missed.
-#define PROBE(tracepoint, name, params, does, ...)                        \
-  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, EXPAND params) {         \
-    if (recording) does(__VA_ARGS__, 0);                                  \
-    return 0;                                                             \
-  }                                                                       \
-  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name##_again, EXPAND params) { \
-    if (recording) does(__VA_ARGS__, 1);                                  \
-    return 0;                                                             \
+// happens where tasks preempt each other. There each program has two more, called right after it,
+// which do what those before were not run for: only who comes upon all three at once is missed.
+#define PROBE(tracepoint, name, params, does, ...)                \
+  PROGRAM(tracepoint, name, params, does, __VA_ARGS__, 0)         \
+  PROGRAM(tracepoint, name##_again, params, does, __VA_ARGS__, 1) \
+  PROGRAM(tracepoint, name##_at_last, params, does, __VA_ARGS__, LAST_PROGRAM)
+#define PROGRAM(tracepoint, name, params, does, ...)              \
+  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, EXPAND params) { \
+    if (recording) does(__VA_ARGS__);                             \
+    return 0;                                                     \
   }
 #define EXPAND(...) __VA_ARGS__
 

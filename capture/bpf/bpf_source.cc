@@ -174,17 +174,19 @@ Status BpfSource::Load() {
 }
 
 void BpfSource::ChoosePrograms() {
-  const bool twice = ProgramsArePreemptible();
-  const auto take = [twice](bpf_program* first, bpf_program* again) {
+  const bool preemptible = ProgramsArePreemptible();
+  const auto take = [preemptible](bpf_program* first, bpf_program* again, bpf_program* at_last) {
     bpf_program__set_autoload(first, true);
-    bpf_program__set_autoload(again, twice);
+    bpf_program__set_autoload(again, preemptible);
+    bpf_program__set_autoload(at_last, preemptible);
   };
   const auto& all = skeleton_->progs;
-  take(all.on_issue, all.on_issue_again);
-  take(all.on_requeue, all.on_requeue_again);
-  take(all.on_complete, all.on_complete_again);
-  take(all.on_bio_queue, all.on_bio_queue_again);
-  if (any_bio_based_) take(all.on_bio_complete, all.on_bio_complete_again);
+  take(all.on_issue, all.on_issue_again, all.on_issue_at_last);
+  take(all.on_requeue, all.on_requeue_again, all.on_requeue_at_last);
+  take(all.on_complete, all.on_complete_again, all.on_complete_at_last);
+  take(all.on_bio_queue, all.on_bio_queue_again, all.on_bio_queue_at_last);
+  if (any_bio_based_)
+    take(all.on_bio_complete, all.on_bio_complete_again, all.on_bio_complete_at_last);
   bpf_program__set_autoload(all.on_rename, options_.process_names);
 }
 
