@@ -82,6 +82,10 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
                     "limit; timed, or at a queue depth, --threads N issues from several",
                     static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
   }
+  if (outcome.issued_by_reserve() > 0) {
+    warn(FormatCount(outcome.issued_by_reserve()) +
+         " I/Os were issued by the thread in reserve, as the first was held up");
+  }
   if (outcome.overlaps_ordered() > 0) {
     warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
   }
@@ -226,6 +230,8 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
                                                 ? Json(outcome.free_lateness_p999_ns())
                                                 : Json(nullptr)}};
   json["overlaps_ordered"] = outcome.overlaps_ordered();
+  json["issued_by_reserve"] =
+      outcome.has_issued_by_reserve() ? Json(outcome.issued_by_reserve()) : Json(nullptr);
   json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();

@@ -68,8 +68,8 @@ class ThreadedFeed {
 
   PlanFeed* lane(uint32_t lane);
 
-  // The buffer of a step is not needed any more; null if it had none. For each lane one thread,
-  // always the same.
+  // The buffer of a step is not needed any more; null if it had none. For each lane one thread
+  // at a time.
   void Return(uint32_t lane, std::byte* buffer, uint64_t bytes);
 
  private:

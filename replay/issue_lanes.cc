@@ -25,7 +25,8 @@ class IssueLanes::Sink : public IssueSink {
 };
 
 Result<std::unique_ptr<IssueLanes>> IssueLanes::Open(std::string_view engine,
-                                                     const EngineOptions& options, uint32_t count) {
+                                                     const EngineOptions& options, uint32_t count,
+                                                     bool reserve) {
   BLKTAPE_CHECK(count >= 1 && count <= kMaxLanes && count <= options.depth);
   std::unique_ptr<IssueLanes> lanes(new IssueLanes);
   for (uint32_t lane = 0; lane < count; ++lane) {
@@ -33,6 +34,9 @@ Result<std::unique_ptr<IssueLanes>> IssueLanes::Open(std::string_view engine,
     own.depth = options.depth / count + (lane < options.depth % count ? 1 : 0);
     lanes->lanes_.emplace_back();
     ASSIGN_OR_RETURN(lanes->lanes_.back().engine, OpenEngine(engine, own));
+    if (!reserve || count > 1) continue;
+    Result<std::unique_ptr<Engine>> second = OpenEngine(engine, own);
+    if (second.ok()) lanes->lanes_.back().reserve = *std::move(second);
   }
   return lanes;
 }
@@ -56,19 +60,28 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
     lane->sink = std::make_unique<Sink>(number, run);
     options.lane = number;
     options.depth = lane->engine->depth();
-    lane->done = std::async(
-        std::launch::async,
-        [=, this, feed = run.feed->lane(number), wish = run.wish]() mutable -> Status {
-          wish.lane = number;
-          RealtimeScope realtime(wish);
-          lane->granted = realtime.granted();
-          options.on_saturation = [&realtime](bool never) { realtime.NeverSleeps(never); };
-          lane->issuer = std::make_unique<Issuer>(lane->engine.get(), clock, feed, lane->sink.get(),
-                                                  lane->counters.get(), stop, options);
-          const Status status = lane->issuer->Run(start_ns);
-          if (!status.ok()) lane_stopped_.store(true, std::memory_order_relaxed);
-          return status;
-        });
+    options.has_reserve = lane->reserve != nullptr;
+    options.on_saturation = [lane](bool never) { lane->realtime->NeverSleeps(never); };
+    lane->issuer = std::make_unique<Issuer>(lane->engine.get(), clock, run.feed->lane(number),
+                                            lane->sink.get(), lane->counters.get(), stop, options);
+    RealtimeScope::Wish wish = run.wish;
+    wish.lane = number;
+    lane->done = std::async(std::launch::async, [this, lane, wish, start_ns]() -> Status {
+      RealtimeScope realtime(wish);
+      lane->granted = realtime.granted();
+      lane->realtime = &realtime;
+      const Status status = lane->issuer->Run(start_ns);
+      if (!status.ok()) lane_stopped_.store(true, std::memory_order_relaxed);
+      return status;
+    });
+    if (lane->reserve != nullptr) {
+      wish.lane = 1;
+      lane->reserve_done = std::async(std::launch::async, [lane, wish] {
+        const RealtimeScope realtime(wish);
+        lane->reserve_granted = realtime.granted();
+        lane->issuer->StandBy(lane->reserve.get());
+      });
+    }
     options.read_buffers += options.read_buffer_bytes * options.depth;
   }
 }
@@ -84,6 +97,7 @@ Status IssueLanes::Join() {
   Status first;
   for (Lane& lane : lanes_) {
     const Status status = lane.done.get();
+    if (lane.reserve_done.valid()) lane.reserve_done.get();
     if (first.ok()) first = status;
   }
   return first;
@@ -125,6 +139,9 @@ std::vector<std::string> IssueLanes::granted() const {
   for (const Lane& lane : lanes_) {
     for (const std::string& one : lane.granted) {
       if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    }
+    for (const std::string& one : lane.reserve_granted) {
+      if (one.starts_with("pinned")) all.push_back("thread in reserve " + one);
     }
   }
   return all;

@@ -28,9 +28,12 @@ namespace blktape {
 // depth. Used by one thread, but for what is said to be live.
 class IssueLanes {
  public:
-  // Opens `count` engines, at most kMaxLanes and at most `options.depth`.
+  // Opens `count` engines, at most kMaxLanes and at most `options.depth`. With `reserve`, and one
+  // lane, a second thread stands by for its own, with one more engine of that depth; if the machine
+  // grants that engine.
   static Result<std::unique_ptr<IssueLanes>> Open(std::string_view engine,
-                                                  const EngineOptions& options, uint32_t count);
+                                                  const EngineOptions& options, uint32_t count,
+                                                  bool reserve);
 
   const Engine& engine() const { return *lanes_[0].engine; }
   uint32_t count() const { return static_cast<uint32_t>(lanes_.size()); }
@@ -81,6 +84,10 @@ class IssueLanes {
     std::unique_ptr<Issuer> issuer;
     std::vector<std::string> granted;
     std::future<Status> done;
+    RealtimeScope* realtime = nullptr;  // while the thread runs
+    std::unique_ptr<Engine> reserve;    // may be null
+    std::vector<std::string> reserve_granted;
+    std::future<void> reserve_done;
   };
   IssueLanes() = default;
 

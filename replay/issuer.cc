@@ -18,14 +18,27 @@ constexpr int64_t kFeedPollNs = 20 * kNanosPerMicro;
 // virtual one out of its host's queue. So the last part of it is a sleep of its own, this short.
 constexpr int64_t kShortSleepNs = 250 * kNanosPerMicro;
 constexpr int64_t kForever = INT64_MAX;
+// What is overdue by so much and not issued shows the thread in reserve that the first is held up.
+constexpr int64_t kOverdueNs = 30 * kNanosPerMicro;
+// It looks for that so long after a due time, no sooner: most I/Os are complete by then, and it
+// does not get in the way of those in the kernel who complete them. And so often at the most.
+constexpr int64_t kLookAfterNs = 250 * kNanosPerMicro;
+constexpr int64_t kLookEveryNs = 500 * kNanosPerMicro;
+// The longest sleep of the thread in reserve, and how long it goes on relieving without work.
+constexpr int64_t kReserveSleepNs = 10 * kNanosPerMilli;
+// How long it waits where it does not get its turn, or cannot issue what is due.
+constexpr int64_t kTurnRetryNs = 20 * kNanosPerMicro;
 // A thread that slept less than a twentieth of this long never sleeps.
 constexpr int64_t kSleepWindowNs = 100 * kNanosPerMilli;
 
 }  // namespace
 
+Issuer::Side::Side(Engine* used, uint32_t depth)
+    : engine(used), completions(std::min<uint32_t>(depth, 256)) {}
+
 Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
                IssueCounters* counters, const StopFlags& stop, const IssuerOptions& options)
-    : engine_(engine),
+    : first_(engine, options.depth),
       clock_(clock),
       feed_(feed),
       sink_(sink),
@@ -33,7 +46,6 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
       stop_(stop),
       options_(options),
       slots_(options.depth),
-      completions_(std::min<uint32_t>(options.depth, 256)),
       guard_(options.depth),
       frontier_(options.depth),
       spin_(options.spin_ns) {
@@ -43,6 +55,7 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
   parked_.reserve(options.depth);
   batch_.reserve(options.depth);
   batch_slots_.reserve(options.depth);
+  if (options.has_reserve) totals_.issued_by_reserve = 0;
   if (options.rule == TimingRule::kMaxOrder) gates_.resize(kMaxGateSlots);
   if (options.rule == TimingRule::kQueueDepth) freed_ns_.resize(options.depth);
 }
@@ -100,11 +113,17 @@ void Issuer::Complete(const EngineCompletion& completion) {
   sink_->Done(io);
 }
 
-Status Issuer::Reap(int64_t deadline_ns) {
-  ASSIGN_OR_RETURN(const size_t count, engine_->Reap(completions_, deadline_ns));
-  for (size_t i = 0; i < count; ++i) Complete(completions_[i]);
-  if (count > 0) turn_worked_ = true;
+// Outside of a turn: what the engine has completed is booked in the next.
+Status Issuer::Reap(Side* side, int64_t deadline_ns) {
+  ASSIGN_OR_RETURN(side->completed, side->engine->Reap(side->completions, deadline_ns));
   return OkStatus();
+}
+
+bool Issuer::BookCompletions(Side* side) {
+  const bool any = side->completed > 0;
+  for (size_t i = 0; i < side->completed; ++i) Complete(side->completions[i]);
+  side->completed = 0;
+  return any;
 }
 
 void Issuer::Require(const PlannedIo& io) {
@@ -277,13 +296,20 @@ void Issuer::TakeNew(int64_t now_ns) {
   }
 }
 
-Status Issuer::SubmitBatch() {
+// Puts what is due into the batch.
+void Issuer::TakeDue(int64_t now_ns) {
+  if (stopping_) return;
+  if (parked_ready_) TakeParked();
+  if (!ended_) TakeNew(now_ns);
+}
+
+Status Issuer::SubmitBatch(Side* side) {
   size_t done = 0;
   while (done < batch_.size()) {
     const int64_t now_ns = clock_->NowNs();
     for (size_t i = done; i < batch_.size(); ++i) slots_[batch_slots_[i]].io.issue_ns = now_ns;
     ASSIGN_OR_RETURN(const size_t taken,
-                     engine_->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
+                     side->engine->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
     int64_t lateness_max_ns = 0;
     for (size_t i = done; i < done + taken; ++i) {
       const Slot& slot = slots_[batch_slots_[i]];
@@ -298,35 +324,65 @@ Status Issuer::SubmitBatch() {
     done += taken;
     if (done < batch_.size()) {
       // The engine is full though slots are not: it waits for completions of its own accord.
-      BLKTAPE_CHECK(engine_->in_flight() > 0);
-      RETURN_IF_ERROR(Reap(kForever));
+      BLKTAPE_CHECK(side->engine->in_flight() > 0);
+      RETURN_IF_ERROR(Reap(side, kForever));
+      BookCompletions(side);
     }
   }
-  poll_until_ns_ = slots_[batch_slots_.back()].io.issue_ns + options_.poll_ns;
+  side->poll_until_ns = slots_[batch_slots_.back()].io.issue_ns + options_.poll_ns;
   batch_.clear();
   batch_slots_.clear();
-  turn_worked_ = true;
   return OkStatus();
 }
 
 int64_t Issuer::SpinNs() const {
-  return engine_->in_flight() == 0 ? spin_.ns()
-                                   : std::min(options_.spin_ns, options_.spin_in_flight_ns);
+  return first_.engine->in_flight() == 0 ? spin_.ns()
+                                         : std::min(options_.spin_ns, options_.spin_in_flight_ns);
 }
 
-// Nothing could be issued: sleeps or polls until that may have changed.
-Status Issuer::Wait(int64_t now_ns) {
-  int64_t until_ns = options_.spin_ns == 0 ? kForever : now_ns + kStopPollNs;
-  if (starving_ && !stopping_) until_ns = now_ns + kFeedPollNs;
-  if (next_due_ns_ && !stopping_) {
-    int64_t wake_ns = *next_due_ns_ - SpinNs();
-    if (wake_ns - now_ns > kShortSleepNs) wake_ns -= kShortSleepNs;
-    until_ns = std::min(until_ns, wake_ns);
+// Nothing could be issued: how to wait until that may have changed.
+Issuer::Pause Issuer::PlanPause(int64_t now_ns) const {
+  const bool nothing_out = first_.engine->in_flight() == 0;
+  Pause pause{.until_ns = options_.spin_ns == 0 ? kForever : now_ns + kStopPollNs};
+  if (!stopping_) {
+    if (starving_) pause.until_ns = now_ns + kFeedPollNs;
+    if (next_due_ns_) {
+      pause.due_ns = *next_due_ns_;
+      int64_t wake_ns = pause.due_ns - SpinNs();
+      if (wake_ns - now_ns > kShortSleepNs) wake_ns -= kShortSleepNs;
+      pause.until_ns = std::min(pause.until_ns, wake_ns);
+    }
   }
-  if (until_ns <= now_ns) return OkStatus();  // polls: the caller's loop comes round at once
-  if (engine_->in_flight() > 0) {
-    if (now_ns < poll_until_ns_) return OkStatus();
-    RETURN_IF_ERROR(Reap(until_ns));
+  // What the thread in reserve has out it books in its own time.
+  if (nothing_out && InFlight() > 0) {
+    pause.until_ns = std::min(pause.until_ns, now_ns + kFeedPollNs);
+  }
+  if (pause.until_ns <= now_ns) {
+    pause.polls = true;
+    pause.until_ns = pause.due_ns;
+  } else if (!nothing_out && now_ns < first_.poll_until_ns) {
+    pause.polls = true;
+    pause.until_ns = std::min(pause.until_ns, first_.poll_until_ns);
+  }
+  return pause;
+}
+
+Status Issuer::Wait(const Pause& pause, int64_t now_ns) {
+  if (pause.polls) {
+    // Alone, the caller's loop comes round at once and looks at everything.
+    if (!options_.has_reserve) return OkStatus();
+    int64_t polled_ns = now_ns;
+    while (first_.completed == 0 && polled_ns < pause.until_ns) {
+      turn_.Beat();
+      if (first_.engine->in_flight() > 0) RETURN_IF_ERROR(Reap(&first_, INT64_MIN));
+      polled_ns = clock_->NowNs();
+    }
+    window_idle_ns_ += polled_ns - now_ns;
+    turn_ns_ = polled_ns;
+    return OkStatus();
+  }
+  if (first_.engine->in_flight() > 0) {
+    RETURN_IF_ERROR(Reap(&first_, pause.until_ns));
     // What woke it was not work: the wait was idle time.
     const int64_t woken_ns = clock_->NowNs();
     slept_ns_ += woken_ns - now_ns;
@@ -334,11 +390,11 @@ Status Issuer::Wait(int64_t now_ns) {
     turn_ns_ = woken_ns;
     return OkStatus();
   }
-  BLKTAPE_CHECK(until_ns != kForever);
-  clock_->SleepUntilNs(until_ns);
-  slept_ns_ += until_ns - now_ns;
-  if (next_due_ns_ && options_.spin_ns > 0) {
-    spin_.Woke(*next_due_ns_ - spin_.ns(), clock_->NowNs());
+  BLKTAPE_CHECK(pause.until_ns != kForever);
+  clock_->SleepUntilNs(pause.until_ns);
+  slept_ns_ += pause.until_ns - now_ns;
+  if (pause.due_ns != Turn::kNothing && options_.spin_ns > 0) {
+    spin_.Woke(pause.due_ns - spin_.ns(), clock_->NowNs());
   }
   return OkStatus();
 }
@@ -377,8 +433,29 @@ Status Issuer::Run(int64_t start_ns) {
     freed_ns_[freed_count_] = start_ns;
   }
   turn_ns_ = window_start_ns_ = sleep_window_start_ns_ = clock_->NowNs();
+  const Status worked = Work();
+  run_ended_.store(true, std::memory_order_release);
+  RETURN_IF_ERROR(worked);
+  const int64_t now_ns = clock_->NowNs();
+  CountTime(now_ns);
+  if (!window_whole_ && now_ns > window_start_ns_) {
+    totals_.busy_share_max =
+        1.0 - static_cast<double>(window_idle_ns_) / static_cast<double>(now_ns - window_start_ns_);
+  }
+  return OkStatus();
+}
+
+// Ends in its turn, which nobody gets again.
+Status Issuer::Work() {
   while (true) {
-    if (engine_->in_flight() > 0) RETURN_IF_ERROR(Reap(INT64_MIN));
+    if (first_.completed == 0 && first_.engine->in_flight() > 0) {
+      RETURN_IF_ERROR(Reap(&first_, INT64_MIN));
+    }
+    if (options_.has_reserve) {
+      turn_.Take();
+      if (reserve_failed_.load(std::memory_order_acquire)) return reserve_status_;
+    }
+    if (BookCompletions(&first_)) turn_worked_ = true;
     const int64_t now_ns = clock_->NowNs();
     CountTime(now_ns);
     CountSleep(now_ns);
@@ -389,25 +466,94 @@ Status Issuer::Run(int64_t start_ns) {
     if (stop_.by_lane != nullptr && stop_.by_lane->load(std::memory_order_relaxed)) {
       StopEarly(kStoppedByLane);
     }
-    if (!stopping_) {
-      if (parked_ready_) TakeParked();
-      if (!ended_) TakeNew(now_ns);
-    }
-    counters_->in_flight.store(engine_->in_flight(), std::memory_order_relaxed);
+    TakeDue(now_ns);
+    counters_->in_flight.store(InFlight(), std::memory_order_relaxed);
     if (!batch_.empty()) {
-      RETURN_IF_ERROR(SubmitBatch());
+      RETURN_IF_ERROR(SubmitBatch(&first_));
+      turn_worked_ = true;
+      if (options_.has_reserve) turn_.GiveBack(NextDueNs());
       continue;
     }
-    if (engine_->in_flight() == 0 && (stopping_ || (ended_ && parked_.empty()))) break;
-    RETURN_IF_ERROR(Wait(now_ns));
+    if (InFlight() == 0 && (stopping_ || (ended_ && parked_.empty()))) return OkStatus();
+    const Pause pause = PlanPause(now_ns);
+    if (options_.has_reserve) turn_.GiveBack(pause.due_ns);
+    RETURN_IF_ERROR(Wait(pause, now_ns));
   }
-  const int64_t now_ns = clock_->NowNs();
-  CountTime(now_ns);
-  if (!window_whole_ && now_ns > window_start_ns_) {
-    totals_.busy_share_max =
-        1.0 - static_cast<double>(window_idle_ns_) / static_cast<double>(now_ns - window_start_ns_);
+}
+
+void Issuer::FailReserve(const Status& status) {
+  reserve_status_ = status;
+  reserve_failed_.store(true, std::memory_order_release);
+}
+
+void Issuer::StandBy(Engine* engine) {
+  Side side(engine, options_.depth);
+  // What an engine does at its first use, which takes tens of milliseconds, is not for a turn.
+  if (const Status ready = Reap(&side, INT64_MIN); !ready.ok()) return FailReserve(ready);
+  bool relieves = false;
+  uint64_t beat = 0;                 // of the first thread when it was found to be held up
+  int64_t next_ns = Turn::kNothing;  // while this one relieves it: the next due time
+  while (!run_ended_.load(std::memory_order_acquire)) {
+    int64_t now_ns = clock_->NowNs();
+    const int64_t wake_ns =
+        relieves ? next_ns - options_.spin_in_flight_ns : now_ns + kReserveSleepNs;
+    if (side.completed == 0 && engine->in_flight() > 0) {
+      const Status reaped = Reap(&side, wake_ns);
+      if (!reaped.ok()) return FailReserve(reaped);
+    } else if (relieves && wake_ns > now_ns) {
+      clock_->SleepUntilNs(wake_ns);
+    }
+    now_ns = clock_->NowNs();
+    relieves = relieves && turn_.beat() == beat;
+    if (relieves || side.completed > 0) {
+      if (!turn_.TryTake()) {
+        clock_->SleepUntilNs(now_ns + kTurnRetryNs);
+        continue;
+      }
+      BookCompletions(&side);
+      if (relieves) {
+        const Result<bool> issued = IssueInReserve(&side, now_ns);
+        if (!issued.ok()) FailReserve(issued.status());
+        next_ns = NextDueNs();
+        relieves = !stopping_ && next_ns < now_ns + kReserveSleepNs;
+        turn_.GiveBack(next_ns);
+        if (!issued.ok()) return;
+        // What is due and cannot go waits for a completion: not at the cost of those who bring it.
+        if (!*issued)
+          next_ns = std::max(next_ns, now_ns + options_.spin_in_flight_ns + kTurnRetryNs);
+      } else {
+        turn_.GiveBack();
+      }
+      continue;
+    }
+    if (engine->in_flight() > 0) continue;
+    const int64_t awaited_ns = turn_.awaited_ns();
+    if (awaited_ns != Turn::kNothing && now_ns >= awaited_ns + kOverdueNs) {
+      beat = turn_.beat();
+      next_ns = awaited_ns;
+      relieves = true;
+      continue;
+    }
+    int64_t until_ns = now_ns + kReserveSleepNs;
+    if (awaited_ns != Turn::kNothing) until_ns = std::min(until_ns, awaited_ns + kLookAfterNs);
+    clock_->SleepUntilNs(std::max(until_ns, now_ns + kLookEveryNs));
   }
-  return OkStatus();
+}
+
+// In a turn, kTimed: of the step at the front, if there is one already.
+int64_t Issuer::NextDueNs() {
+  PlannedIo* io = nullptr;
+  const bool known = !ended_ && feed_->Peek(&io) == PlanFeed::State::kReady;
+  return known ? start_ns_ + io->offset_ns : Turn::kNothing;
+}
+
+// Whether there was something to issue.
+Result<bool> Issuer::IssueInReserve(Side* side, int64_t now_ns) {
+  TakeDue(now_ns);
+  if (batch_.empty()) return false;
+  *totals_.issued_by_reserve += batch_.size();
+  RETURN_IF_ERROR(SubmitBatch(side));
+  return true;
 }
 
 }  // namespace blktape

@@ -18,6 +18,7 @@
 #include "replay/plan.h"
 #include "replay/replayer.h"
 #include "replay/spin_time.h"
+#include "replay/turn.h"
 
 namespace blktape {
 
@@ -44,7 +45,7 @@ struct IssuedIo {
   int64_t complete_ns = 0;
 };
 
-// Where the issuer takes its steps from. Called by the issuing thread alone.
+// Where the issuer takes its steps from. Called by one thread at a time.
 class PlanFeed {
  public:
   virtual ~PlanFeed() = default;
@@ -56,7 +57,7 @@ class PlanFeed {
   virtual bool WantsMemory() const = 0;
 };
 
-// Takes what was issued, in the order of completion. Called by the issuing thread alone; must not
+// Takes what was issued, in the order of completion. Called by one thread at a time; must not
 // block for long.
 class IssueSink {
  public:
@@ -64,7 +65,7 @@ class IssueSink {
   virtual void Done(const IssuedIo& io) = 0;
 };
 
-// Live figures, written by the issuing thread, read by any.
+// Live figures, written by one thread at a time, read by any.
 struct IssueCounters {
   std::atomic<uint64_t> issued = 0;
   std::atomic<uint64_t> completed = 0;
@@ -113,12 +114,20 @@ struct IssuerOptions {
   // with think time at a queue depth.
   std::span<LaneProgress> lanes = {};
   uint32_t lane = 0;
+  // A second thread calls StandBy(). kTimed only, without `lanes`.
+  bool has_reserve = false;
   // Told when the thread stops or resumes sleeping now and then; may be empty.
   std::function<void(bool never_sleeps)> on_saturation = {};
 };
 
 // Issues planned I/Os at their time and reaps them promptly: the only thread that touches its
 // engine. Parses nothing, allocates nothing, logs nothing while it runs.
+//
+// A CPU can be taken from its thread at any moment, by a hypervisor or by interrupts, for longer
+// than a hundred I/Os take. So a second thread may stand by on another CPU, with an engine of its
+// own. The two take turns (see Turn): what is due is looked for, issued and booked in a turn; a
+// thread waits and asks its engine for completions outside of one, and while the first does so the
+// other can have the turn. It takes it when an I/O is overdue that nobody issues.
 class Issuer {
  public:
   // All pointers must outlive the issuer.
@@ -130,6 +139,10 @@ class Issuer {
   // engine does.
   Status Run(int64_t start_ns);
 
+  // Stands by for the thread in Run() until that has ended, with this engine, as deep as the other.
+  // If the engine fails, Run() does.
+  void StandBy(Engine* engine);
+
   struct Totals {
     int64_t first_due_ns = 0;
     int64_t last_complete_ns = 0;
@@ -139,6 +152,7 @@ class Issuer {
     // neither slept nor polled for the next due time.
     double busy_share_max = 0;
     uint64_t overlaps_ordered = 0;
+    std::optional<uint64_t> issued_by_reserve;  // absent without a thread in reserve
   };
   const Totals& totals() const { return totals_; }
 
@@ -153,12 +167,31 @@ class Issuer {
     int64_t complete_ns = 0;
     GateState state = GateState::kDone;
   };
+  // A thread's engine, and what that gave it and is not booked yet.
+  struct Side {
+    explicit Side(Engine* engine, uint32_t depth);
+    Engine* engine;
+    std::vector<EngineCompletion> completions;
+    size_t completed = 0;
+    int64_t poll_until_ns = INT64_MIN;
+  };
+  // How the first thread waits, told in its turn and done outside of it.
+  struct Pause {
+    bool polls = false;
+    int64_t until_ns = 0;
+    int64_t due_ns = Turn::kNothing;  // of the step at the front, if only time keeps it
+  };
   struct Gated {
     bool open = false;           // else it waits for a completion
     int64_t due_ns = INT64_MIN;  // once open
   };
 
-  Status Reap(int64_t deadline_ns);
+  static Status Reap(Side* side, int64_t deadline_ns);
+  bool BookCompletions(Side* side);
+  Status Work();
+  int64_t NextDueNs();
+  Result<bool> IssueInReserve(Side* side, int64_t now_ns);
+  void FailReserve(const Status& status);
   void Complete(const EngineCompletion& completion);
   void Require(const PlannedIo& io);
   Gated GateOf(const PlannedIo& io) const;
@@ -167,15 +200,21 @@ class Issuer {
   void Take(const PlannedIo& io, int64_t due_ns);
   void TakeParked();
   void TakeNew(int64_t now_ns);
+  void TakeDue(int64_t now_ns);
   void Enqueue(uint32_t slot);
-  Status SubmitBatch();
+  Status SubmitBatch(Side* side);
   int64_t SpinNs() const;
-  Status Wait(int64_t now_ns);
+  Pause PlanPause(int64_t now_ns) const;
+  Status Wait(const Pause& pause, int64_t now_ns);
+  // With an empty batch: how many the engines have, or have completed and are not booked.
+  uint32_t InFlight() const {
+    return static_cast<uint32_t>(options_.depth - free_slots_.size() - parked_.size());
+  }
   void CountTime(int64_t now_ns);
   void CountSleep(int64_t now_ns);
   void StopEarly(const std::string& reason);
 
-  Engine* const engine_;
+  Side first_;
   Clock* const clock_;
   PlanFeed* const feed_;
   IssueSink* const sink_;
@@ -189,7 +228,6 @@ class Issuer {
   std::vector<uint32_t> parked_;  // slots, in plan order: taken, but waiting for a conflicting one
   std::vector<EngineRequest> batch_;
   std::vector<uint32_t> batch_slots_;
-  std::vector<EngineCompletion> completions_;
   OverlapGuard guard_;
   Frontier frontier_;
 
@@ -211,7 +249,10 @@ class Issuer {
   bool starving_ = false;               // the step at the front waits for another thread
   SpinTime spin_;
 
-  int64_t poll_until_ns_ = INT64_MIN;
+  Turn turn_;
+  std::atomic<bool> run_ended_ = false;
+  Status reserve_status_;  // of StandBy, once it failed
+  std::atomic<bool> reserve_failed_ = false;
   int64_t turn_ns_ = 0;
   bool turn_worked_ = false;
   int64_t sleep_window_start_ns_ = 0;

@@ -100,6 +100,7 @@ void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOut
   outcome->set_wall_ns(totals.last_complete_ns - totals.first_due_ns);
   outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
   outcome->set_overlaps_ordered(totals.overlaps_ordered);
+  if (totals.issued_by_reserve) outcome->set_issued_by_reserve(*totals.issued_by_reserve);
   if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
 }
 
@@ -260,8 +261,9 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
     engine_name = choice.engine;
     setup->engine_reason = choice.reason;
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<IssueLanes> lanes,
-                   IssueLanes::Open(engine_name, engine_options, options.threads));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<IssueLanes> lanes,
+      IssueLanes::Open(engine_name, engine_options, options.threads, HasReserve(options)));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, lanes->engine(), clock->NowNs()));
   ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());

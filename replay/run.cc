@@ -90,6 +90,11 @@ uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth,
   return bytes >= kSmallestReadBuffer ? bytes : 0;
 }
 
+bool HasReserve(const ReplayOptions& options) {
+  return options.rule == TimingRule::kTimed && options.realtime && !options.submission_thread &&
+         options.threads == 1 && std::thread::hardware_concurrency() > 1;
+}
+
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
   return {.rule = options.rule,
           .depth = depth,

@@ -30,6 +30,10 @@ uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& str
 // quarter of the other memory.
 uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth, uint64_t memory_bytes);
 
+// Whether a second issuing thread is to stand by: where punctuality counts and there is a CPU for
+// it. One of the kernel's own that polls (SQPOLL) has that CPU already.
+bool HasReserve(const ReplayOptions& options);
+
 // How an issuer is to run under these options.
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -433,6 +435,119 @@ TEST(IssuerSleepTest, WithARequestOutThePollingIsShorter) {
   RunReads({0, 2'000'000}, kSpins, &clock, &engine);
   ASSERT_GE(clock.slept_until_ns.size(), 2u);
   EXPECT_EQ(clock.slept_until_ns[1], kStartNs + 2'000'000 - 50'000);
+}
+
+// Completes everything at once. While `held_up` is set, who asks it for completions is not let go,
+// as a thread whose CPU was taken away.
+class InstantEngine : public Engine {
+ public:
+  explicit InstantEngine(std::atomic<bool>* held_up = nullptr) : held_up_(held_up) {}
+  std::string_view name() const override { return "instant"; }
+  std::string mode() const override { return ""; }
+  uint32_t depth() const override { return kDepth; }
+  uint32_t in_flight() const override { return static_cast<uint32_t>(out_.size()); }
+  Result<size_t> Submit(std::span<const EngineRequest> requests) override {
+    if (fails) {
+      failed.store(true);
+      return Status(StatusCode::kIoError, "the ring is broken");
+    }
+    for (const EngineRequest& request : requests) {
+      offsets.push_back(request.offset_bytes);
+      out_.push_back(request.tag);
+    }
+    return requests.size();
+  }
+  Result<size_t> Reap(std::span<EngineCompletion> out, int64_t /*deadline_ns*/) override {
+    while (held_up_ != nullptr && held_up_->load()) std::this_thread::yield();
+    const size_t count = std::min(out.size(), out_.size());
+    for (size_t i = 0; i < count; ++i) {
+      out[i] = {.tag = out_[i], .bytes_done = 4096, .complete_ns = Clock::Monotonic()->NowNs()};
+    }
+    out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(count));
+    return count;
+  }
+
+  static constexpr uint32_t kDepth = 64;
+  std::vector<uint64_t> offsets;  // in the order of submission
+  bool fails = false;
+  std::atomic<bool> failed = false;
+
+ private:
+  std::atomic<bool>* const held_up_;
+  std::vector<uint64_t> out_;
+};
+
+// Reads, one each 100 us of the real clock, by two threads of which the first is held up after the
+// first read until all but `left` were issued, or the other's engine failed.
+class IssuerReserveTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kIos = 200;
+
+  Status Run(uint64_t left) {
+    PlanOptions plan_options;
+    plan_options.target_of_device = {0};
+    plan_options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
+    plan_options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
+    std::vector<IoRecord> records;
+    for (uint64_t i = 0; i < kIos; ++i) {
+      records.push_back(Read(static_cast<int64_t>(i) * 100'000, {}, i * 4096));
+    }
+    FakeRecords stream(std::move(records));
+    Plan plan(&stream, plan_options);
+    InlineFeed feed(&plan);
+    const std::atomic<bool> stop = false;
+    Issuer issuer(&first_, Clock::Monotonic(), &feed, &sink_, &counters_, StopFlags{&stop},
+                  {.depth = InstantEngine::kDepth, .has_reserve = true});
+    std::thread reserve([&] { issuer.StandBy(&reserve_); });
+    std::thread releaser([&] {
+      while (counters_.issued.load() < kIos - left && !reserve_.failed.load())
+        std::this_thread::yield();
+      held_up_.store(false);
+    });
+    const Status status = issuer.Run(Clock::Monotonic()->NowNs());
+    reserve.join();
+    releaser.join();
+    totals_ = issuer.totals();
+    return status;
+  }
+
+  struct Sink : IssueSink {
+    void Done(const IssuedIo& io) override { done.push_back(io.sequence); }
+    std::vector<uint64_t> done;
+  };
+  std::atomic<bool> held_up_ = true;
+  InstantEngine first_{&held_up_};
+  InstantEngine reserve_;
+  Sink sink_;
+  IssueCounters counters_;
+  Issuer::Totals totals_;
+};
+
+TEST_F(IssuerReserveTest, WhatTheFirstThreadIsKeptFromTheOtherIssuesInOrder) {
+  const Status status = Run(/*left=*/50);
+  ASSERT_TRUE(status.ok()) << status.message();
+  // The first thread is held up when it asks for the completion of the first read.
+  ASSERT_FALSE(first_.offsets.empty());
+  EXPECT_EQ(first_.offsets[0], 0u);
+  EXPECT_GE(reserve_.offsets.size(), kIos - 50 - 1);
+  EXPECT_EQ(totals_.issued_by_reserve, reserve_.offsets.size());
+  // Each in the plan's order, and together all of them, once.
+  std::vector<uint64_t> all = first_.offsets;
+  all.insert(all.end(), reserve_.offsets.begin(), reserve_.offsets.end());
+  EXPECT_TRUE(std::is_sorted(first_.offsets.begin(), first_.offsets.end()));
+  EXPECT_TRUE(std::is_sorted(reserve_.offsets.begin(), reserve_.offsets.end()));
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), kIos);
+  for (uint64_t i = 0; i < kIos; ++i) EXPECT_EQ(all[i], i * 4096);
+  std::sort(sink_.done.begin(), sink_.done.end());
+  EXPECT_EQ(sink_.done.size(), kIos);
+  EXPECT_EQ(std::unique(sink_.done.begin(), sink_.done.end()), sink_.done.end());
+}
+
+TEST_F(IssuerReserveTest, AFailureOfItsEngineFailsTheRun) {
+  reserve_.fails = true;
+  const Status status = Run(/*left=*/0);
+  EXPECT_EQ(status.message(), "the ring is broken");
 }
 
 }  // namespace
