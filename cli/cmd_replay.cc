@@ -293,7 +293,7 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
                   "Poll so long before a due time, longer after late wakeups "
                   "(default 150us; 50us while I/Os are out)");
   flags->Switch("--no-realtime", &options->no_realtime,
-                "No SCHED_FIFO, memory lock, pinned CPU, idle limit");
+                "No SCHED_FIFO, memory lock, pinned CPU, idle limit, reserve thread");
   flags->Size("--memory", &options->replay.buffer_bytes,
               "For I/Os in flight and prepared (default 32M)");
 }
