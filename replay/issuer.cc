@@ -488,7 +488,7 @@ void Issuer::FailReserve(const Status& status) {
 
 void Issuer::StandBy(Engine* engine) {
   Side side(engine, options_.depth);
-  // What an engine does at its first use, which takes tens of milliseconds, is not for a turn.
+  // What an engine does at its first use is not for a turn.
   if (const Status ready = Reap(&side, INT64_MIN); !ready.ok()) return FailReserve(ready);
   bool relieves = false;
   uint64_t beat = 0;                 // of the first thread when it was found to be held up
