@@ -195,8 +195,9 @@ std::string RunTable(const ScoreReport& report) {
                         : run.invalid_reasons.empty() ? ""
                                                       : " !");
   }
-  if (!report.repeated.empty())
+  if (!report.repeated.empty()) {
     text += "  r: of a cycle that was measured again and does not count\n";
+  }
   return text;
 }
 

@@ -519,8 +519,9 @@ void Issuer::StandBy(Engine* engine) {
         turn_.GiveBack(next_ns);
         if (!issued.ok()) return;
         // What is due and cannot go waits for a completion: not at the cost of those who bring it.
-        if (!*issued)
+        if (!*issued) {
           next_ns = std::max(next_ns, now_ns + options_.spin_in_flight_ns + kTurnRetryNs);
+        }
       } else {
         turn_.GiveBack();
       }

@@ -112,7 +112,7 @@ struct {
 // Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's
 // address; an entry that was overwritten costs the exact pid, nothing else.
 #define OWNER_SLOTS 32768
-#define LAST_PROGRAM 2
+#define LAST_PROGRAM 2  // of an event, from 0; see PROBE
 struct owner {
   __u64 bio;
   __u32 pid;

@@ -185,8 +185,9 @@ void BpfSource::ChoosePrograms() {
   take(all.on_requeue, all.on_requeue_again, all.on_requeue_at_last);
   take(all.on_complete, all.on_complete_again, all.on_complete_at_last);
   take(all.on_bio_queue, all.on_bio_queue_again, all.on_bio_queue_at_last);
-  if (any_bio_based_)
+  if (any_bio_based_) {
     take(all.on_bio_complete, all.on_bio_complete_again, all.on_bio_complete_at_last);
+  }
   bpf_program__set_autoload(all.on_rename, options_.process_names);
 }
 
