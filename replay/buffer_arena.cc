@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -35,27 +36,28 @@ void* MapHugePages(uint64_t bytes) {
   return start + skipped;
 }
 
-uint64_t WholePages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+uint64_t Pages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes; }
 
 }  // namespace
 
 Result<BufferArena> BufferArena::Create(uint64_t capacity_bytes, uint64_t extra_bytes) {
   BLKTAPE_CHECK(extra_bytes % kPageBytes == 0);
-  const uint64_t capacity = std::bit_ceil(std::max(capacity_bytes, kPageBytes));
-  const uint64_t all = capacity + extra_bytes;
+  const uint64_t pages = Pages(std::max<uint64_t>(capacity_bytes, 1));
+  if (pages >= std::numeric_limits<uint32_t>::max()) {
+    return ErrnoStatus(ENOMEM, "reserving memory for requests in flight");
+  }
+  const uint64_t all = pages * kPageBytes + extra_bytes;
   void* base = all < kHugePageBytes ? MapPages(all) : MapHugePages(all);
   if (base == MAP_FAILED) return ErrnoStatus(errno, "reserving memory for requests in flight");
-  return BufferArena(static_cast<std::byte*>(base), capacity, extra_bytes);
+  return BufferArena(static_cast<std::byte*>(base), pages * kPageBytes, extra_bytes);
 }
 
 BufferArena::BufferArena(std::byte* base, uint64_t capacity_bytes, uint64_t extra_bytes)
-    : base_(base), capacity_bytes_(capacity_bytes), extra_bytes_(extra_bytes) {
-  const uint64_t pages = capacity_bytes / kPageBytes;
-  levels_.resize(std::bit_width(pages));
-  for (size_t level = 0; level < levels_.size(); ++level) {
-    levels_[level].free.resize(((pages >> level) + 63) / 64);
-  }
-  SetFree(static_cast<int>(levels_.size()) - 1, 0);
+    : base_(base),
+      capacity_bytes_(capacity_bytes),
+      extra_bytes_(extra_bytes),
+      pages_(capacity_bytes / kPageBytes) {
+  File(0, pages_.size());
 }
 
 BufferArena::BufferArena(BufferArena&& other) noexcept
@@ -64,36 +66,59 @@ BufferArena::BufferArena(BufferArena&& other) noexcept
       extra_bytes_(other.extra_bytes_),
       touched_bytes_(other.touched_bytes_),
       out_bytes_(other.out_bytes_),
-      levels_(std::move(other.levels_)) {}
+      pages_(std::move(other.pages_)),
+      heads_(other.heads_),
+      not_empty_(other.not_empty_) {}
 
 BufferArena::~BufferArena() {
   if (base_ != nullptr) munmap(base_, capacity_bytes_ + extra_bytes_);
 }
 
-int BufferArena::LevelOf(uint64_t bytes) const {
-  return static_cast<int>(std::bit_width((std::max<uint64_t>(bytes, 1) - 1) / kPageBytes));
+// By the highest bit of the length and the two behind it.
+uint32_t BufferArena::ClassOf(uint64_t pages) {
+  const auto power = static_cast<uint32_t>(std::bit_width(pages)) - 1;
+  const uint64_t quarters = (pages * kClassesPerPower) >> power;  // 4 to 7
+  return power * kClassesPerPower + static_cast<uint32_t>(quarters) - kClassesPerPower;
 }
 
-bool BufferArena::IsFree(int level, uint64_t block) const {
-  return (levels_[level].free[block / 64] >> (block % 64)) & 1;
+void BufferArena::File(uint64_t first, uint64_t pages) {
+  const uint32_t filed = ClassOf(pages);
+  const uint32_t next = heads_[filed];
+  const auto length = static_cast<uint32_t>(pages);
+  const auto link = static_cast<uint32_t>(first + 1);
+  pages_[first + pages - 1].run_pages = length;
+  pages_[first] = {.run_pages = length, .next = next, .previous = 0};
+  if (next != 0) pages_[next - 1].previous = link;
+  heads_[filed] = link;
+  not_empty_[filed / 64] |= uint64_t{1} << (filed % 64);
 }
-void BufferArena::SetFree(int level, uint64_t block) {
-  levels_[level].free[block / 64] |= uint64_t{1} << (block % 64);
-  ++levels_[level].free_blocks;
-  levels_[level].hint = std::min<size_t>(levels_[level].hint, block / 64);
+
+void BufferArena::Unfile(uint64_t first) {
+  const Page page = pages_[first];
+  const uint32_t filed = ClassOf(page.run_pages);
+  if (page.next != 0) pages_[page.next - 1].previous = page.previous;
+  if (page.previous != 0) {
+    pages_[page.previous - 1].next = page.next;
+  } else {
+    heads_[filed] = page.next;
+    if (page.next == 0) not_empty_[filed / 64] &= ~(uint64_t{1} << (filed % 64));
+  }
+  pages_[first + page.run_pages - 1] = {};
+  pages_[first] = {};
 }
-void BufferArena::ClearFree(int level, uint64_t block) {
-  levels_[level].free[block / 64] &= ~(uint64_t{1} << (block % 64));
-  --levels_[level].free_blocks;
-}
-bool BufferArena::LowestFree(int level, uint64_t* block) {
-  Level& at = levels_[level];
-  if (at.free_blocks == 0) return false;
-  for (; at.hint < at.free.size(); ++at.hint) {
-    if (at.free[at.hint] != 0) {
-      *block = at.hint * 64 + std::countr_zero(at.free[at.hint]);
-      return true;
-    }
+
+bool BufferArena::Find(uint64_t pages, uint64_t* first) const {
+  // In a class above that of the length every run is long enough; in its own not all are.
+  const uint32_t own = ClassOf(pages);
+  for (uint32_t link = heads_[own]; link != 0; link = pages_[link - 1].next) {
+    *first = link - 1;
+    if (pages_[*first].run_pages >= pages) return true;
+  }
+  for (uint32_t from = own + 1; from < kClasses; from = (from / 64 + 1) * 64) {
+    const uint64_t classes = not_empty_[from / 64] >> (from % 64);
+    if (classes == 0) continue;
+    *first = heads_[from + std::countr_zero(classes)] - 1;
+    return true;
   }
   return false;
 }
@@ -109,46 +134,46 @@ void BufferArena::Touch(std::byte* buffer, uint64_t bytes) {
 
 std::byte* BufferArena::Acquire(uint64_t bytes) {
   BLKTAPE_CHECK(bytes > 0);
-  const int level = LevelOf(bytes);
-  if (level >= static_cast<int>(levels_.size())) {
+  const uint64_t pages = Pages(bytes);
+  std::byte* buffer = nullptr;
+  if (pages > pages_.size()) {
     if (out_bytes_ > 0) return nullptr;
-    void* own = MapHugePages(WholePages(bytes));
+    void* own = MapHugePages(pages * kPageBytes);
     if (own == MAP_FAILED) return nullptr;
-    out_bytes_ += bytes;
-    return static_cast<std::byte*>(own);
+    buffer = static_cast<std::byte*>(own);
+  } else {
+    uint64_t first = 0;
+    if (!Find(pages, &first)) return nullptr;
+    const uint64_t rest = pages_[first].run_pages - pages;
+    Unfile(first);
+    if (rest > 0) File(first + pages, rest);
+    buffer = base_ + first * kPageBytes;
+    Touch(buffer, pages * kPageBytes);
   }
-  uint64_t block = 0;
-  int from = level;
-  while (from < static_cast<int>(levels_.size()) && !LowestFree(from, &block)) ++from;
-  if (from == static_cast<int>(levels_.size())) return nullptr;
-  ClearFree(from, block);
-  while (from > level) {
-    --from;
-    block *= 2;
-    SetFree(from, block + 1);
-  }
-  out_bytes_ += BlockBytes(level);
-  std::byte* buffer = base_ + block * BlockBytes(level);
-  Touch(buffer, BlockBytes(level));
+  out_bytes_ += pages * kPageBytes;
   return buffer;
 }
 
 void BufferArena::Release(std::byte* buffer, uint64_t bytes) {
-  int level = LevelOf(bytes);
-  if (level >= static_cast<int>(levels_.size())) {
-    munmap(buffer, WholePages(bytes));
-    out_bytes_ -= bytes;
+  uint64_t pages = Pages(bytes);
+  out_bytes_ -= pages * kPageBytes;
+  if (pages > pages_.size()) {
+    munmap(buffer, pages * kPageBytes);
     return;
   }
-  out_bytes_ -= BlockBytes(level);
-  uint64_t block = static_cast<uint64_t>(buffer - base_) / BlockBytes(level);
-  BLKTAPE_CHECK(!IsFree(level, block));
-  while (level + 1 < static_cast<int>(levels_.size()) && IsFree(level, block ^ 1)) {
-    ClearFree(level, block ^ 1);
-    block /= 2;
-    ++level;
+  uint64_t first = static_cast<uint64_t>(buffer - base_) / kPageBytes;
+  BLKTAPE_CHECK(pages_[first].run_pages == 0);
+  if (const uint64_t after = first + pages; after < pages_.size()) {
+    const uint64_t run = pages_[after].run_pages;
+    if (run != 0) Unfile(after);
+    pages += run;
   }
-  SetFree(level, block);
+  if (const uint64_t run = first == 0 ? 0 : pages_[first - 1].run_pages; run != 0) {
+    first -= run;
+    Unfile(first);
+    pages += run;
+  }
+  File(first, pages);
 }
 
 }  // namespace blktape

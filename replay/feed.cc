@@ -11,8 +11,6 @@
 namespace blktape {
 namespace {
 
-// Steps prepared ahead: 2048 last 4 ms at 500,000 I/Os a second, and hold 8 MiB at 4 KiB each.
-constexpr size_t kRingSteps = 2048;
 // At least as many as there can be buffers out.
 constexpr size_t kReturnRing = 16384;
 constexpr int64_t kShortestPauseNs = 20 * kNanosPerMicro;
@@ -38,7 +36,7 @@ class ThreadedFeed::Lane : public PlanFeed {
     uint64_t bytes = 0;
   };
   explicit Lane(const ThreadedFeed* feed)
-      : feed_(feed), ring_(kRingSteps), returned_(kReturnRing) {}
+      : feed_(feed), ring_(kStepsAhead), returned_(kReturnRing) {}
 
   State Peek(PlannedIo** io) override {
     *io = ring_.Front();
@@ -112,7 +110,6 @@ bool ThreadedFeed::Pause(int64_t* pause_ns) {
   return !quit_.load(std::memory_order_relaxed);
 }
 
-// Comes back when less than half of what may be prepared ahead is.
 bool ThreadedFeed::WaitForRoom() {
   const auto ahead = [this] {
     uint64_t bytes = pushed_bytes_;
@@ -121,7 +118,7 @@ bool ThreadedFeed::WaitForRoom() {
   };
   if (ahead() < options_.ahead_bytes) return true;
   int64_t pause_ns = kShortestPauseNs;
-  while (ahead() > options_.ahead_bytes / 2) {
+  while (ahead() > options_.refill_bytes) {
     if (!Pause(&pause_ns)) return false;
   }
   return true;

@@ -44,9 +44,13 @@ class InlineFeed : public PlanFeed {
 // as the rings and the arena allow. Each issuing thread takes from a lane of its own.
 class ThreadedFeed {
  public:
+  // At most so many steps lie ready for an issuing thread: 4 ms at 500,000 I/Os a second.
+  static constexpr size_t kStepsAhead = 2048;
   struct Options {
     // At most so much of the arena is held by steps not issued yet, but for one step.
     uint64_t ahead_bytes = 0;
+    // Once it holds so much, it is added to again when it holds no more than this.
+    uint64_t refill_bytes = 0;
     // Reads of at most so many bytes get no buffer: the issuers have some for them.
     uint64_t unbuffered_read_bytes = 0;
     uint32_t lanes = 1;

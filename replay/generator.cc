@@ -52,6 +52,14 @@ class Generator : public RecordStream {
     return static_cast<int64_t>(static_cast<double>(*spec_.count) / *spec_.rate * 1e9);
   }
 
+  std::optional<uint64_t> mean_data_bytes() const override {
+    double bytes = 0;
+    for (const WorkloadSpec::Size& size : spec_.sizes) {
+      bytes += static_cast<double>(size.bytes) * size.weight / total_weight_;
+    }
+    return static_cast<uint64_t>(bytes);
+  }
+
   Result<bool> Next(IoRecord* record, uint64_t* ordinal) override {
     if (spec_.count && made_ >= *spec_.count) return false;
     *ordinal = made_;

@@ -24,6 +24,8 @@ class RecordStream {
   virtual std::optional<int64_t> span_ns() const { return std::nullopt; }
   // How many bytes those records read and write at most, likewise.
   virtual std::optional<uint64_t> data_bytes() const { return std::nullopt; }
+  // How many bytes its reads and writes have on the average, where that is known.
+  virtual std::optional<uint64_t> mean_data_bytes() const { return std::nullopt; }
   // Events the source is known to lack, stored losses and damage alike, as far as met: all of them
   // once Next() returned false.
   virtual uint64_t lost_events() const { return 0; }

@@ -274,11 +274,13 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const bool timed = options.rule == TimingRule::kTimed;
   if (timed) arena.TouchAll();
   const uint64_t ahead_bytes = timed ? arena.capacity_bytes() / 4 * 3 : arena.capacity_bytes() / 4;
+  const uint64_t refill_bytes = timed ? ahead_bytes / 8 * 7 : ahead_bytes / 2;
   IssuerOptions issuer_options = IssuerOptionsOf(options, lanes->engine().depth());
   issuer_options.read_buffers = arena.extra();
   issuer_options.read_buffer_bytes = read_buffer_bytes;
   ThreadedFeed feed(&plan, &arena, MakePayloadFill(options),
                     {.ahead_bytes = ahead_bytes,
+                     .refill_bytes = refill_bytes,
                      .unbuffered_read_bytes = read_buffer_bytes,
                      .lanes = lanes->count(),
                      .router = lanes->RouteBy(options.order_overlaps),

@@ -24,8 +24,6 @@ enum class TimingRule {
   kQueueDepth,  // as fast as goes with at most queue_depth in flight
 };
 
-inline constexpr uint64_t kDefaultBufferBytes = 32 << 20;
-
 // What to replay and how. Field by field what `blktape replay --help` says.
 struct ReplayOptions {
   std::string trace_path;
@@ -89,12 +87,12 @@ struct ReplayOptions {
   bool order_overlaps = true;   // conflicting I/Os are never in flight together
   uint32_t depth = 0;           // timed and max order: at most so many in flight; 0: the target's
   uint32_t threads = 1;  // that issue; more than one only timed, or at a queue depth without think
-  uint64_t buffer_bytes = kDefaultBufferBytes;  // memory for requests in flight and prepared
-  int64_t spin_ns = 150'000;                    // poll for so long before each due time
-  int64_t spin_in_flight_ns = 50'000;           // likewise, while requests are out
-  bool realtime = true;                         // SCHED_FIFO, locked memory, pinning where allowed
-  std::string state = "as-is";                  // copied into the result
-  uint32_t cycle = 0;                           // likewise
+  uint64_t buffer_bytes = 0;  // memory for requests in flight and prepared; 0: by the trace
+  int64_t spin_ns = 150'000;  // poll for so long before each due time
+  int64_t spin_in_flight_ns = 50'000;  // likewise, while requests are out
+  bool realtime = true;                // SCHED_FIFO, locked memory, pinning where allowed
+  std::string state = "as-is";         // copied into the result
+  uint32_t cycle = 0;                  // likewise
 };
 
 struct ReplayProgress {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "replay/engine_factory.h"
+#include "replay/feed.h"
 
 namespace blktape {
 namespace {
@@ -16,6 +17,8 @@ constexpr uint32_t kFileDepth = 256;
 constexpr uint32_t kSmallestDepth = 32;
 constexpr uint32_t kLargestDepth = 1024;
 constexpr uint32_t kBatchAtFullSpeed = 16;
+constexpr uint64_t kLeastBufferBytes = 32 << 20;
+constexpr uint64_t kMostBufferBytes = 256 << 20;
 // Larger reads gain nothing from a cache; buffers are aligned to the smallest.
 constexpr uint64_t kLargestReadBuffer = 16384;
 constexpr uint64_t kSmallestReadBuffer = 4096;
@@ -74,13 +77,18 @@ uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup) {
 }
 
 uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream) {
+  uint64_t wanted = options.buffer_bytes == 0 ? kLeastBufferBytes : options.buffer_bytes;
+  const std::optional<uint64_t> mean_bytes = stream.mean_data_bytes();
+  if (options.buffer_bytes == 0 && options.rule == TimingRule::kTimed && mean_bytes) {
+    wanted = std::clamp(*mean_bytes * ThreadedFeed::kStepsAhead * 2, kLeastBufferBytes,
+                        kMostBufferBytes);
+  }
   const std::optional<uint64_t> data_bytes = stream.data_bytes();
   const bool known = data_bytes && stream.records() && options.unsupported != "emulate";
-  if (!known) return options.buffer_bytes;
-  // Buffers are powers of two, 4 KiB at least; and a part of the memory is kept from being prepared
-  // ahead.
-  const uint64_t all_bytes = 2 * *data_bytes + 4096 * *stream.records();
-  return std::min(options.buffer_bytes, std::max(kDefaultBufferBytes, 2 * all_bytes));
+  if (!known) return wanted;
+  // Buffers are whole pages; and a part of the memory is kept from being prepared ahead.
+  const uint64_t all_bytes = *data_bytes + 4096 * *stream.records();
+  return std::min(wanted, std::max(kLeastBufferBytes, 2 * all_bytes));
 }
 
 uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth,

@@ -21,8 +21,10 @@ namespace blktape {
 // would block in the kernel instead of waiting here, where it is accounted for.
 uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup);
 
-// How much memory the I/Os get: what was asked for, but no more than all of them could fill (where
-// that is known, and more than the default), since all of it is touched and pinned.
+// How much memory the I/Os get, since all of it is touched and pinned. What was asked for; else
+// 32 MiB, and in a timed run up to 256 MiB: as much as twice the steps that can lie ready take at
+// the mean size of a read or write, so that a burst of large writes does not wait for its payload.
+// Never more than all I/Os could fill, where that is known and above 32 MiB.
 uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream);
 
 // How large a read may be for which an issuing thread has a buffer for each slot of `depth`; 0:

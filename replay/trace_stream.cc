@@ -128,6 +128,19 @@ std::optional<uint64_t> TraceStream::data_bytes() const {
   return summary->read_bytes() + summary->write_bytes();
 }
 
+std::optional<uint64_t> TraceStream::mean_data_bytes() const {
+  const std::optional<proto::Summary>& summary = reader_->summary();
+  if (!summary) return std::nullopt;
+  uint64_t moving = 0;
+  for (const auto& [op, records] : summary->records_by_op()) {
+    const bool moves =
+        op == static_cast<uint32_t>(Op::kRead) || op == static_cast<uint32_t>(Op::kWrite);
+    if (moves) moving += records;
+  }
+  if (moving == 0) return std::nullopt;
+  return (summary->read_bytes() + summary->write_bytes()) / moving;
+}
+
 std::optional<int64_t> TraceStream::span_ns() const {
   const std::optional<proto::Summary>& summary = reader_->summary();
   if (!summary || !summary->has_first_ns() || !summary->has_last_ns() || options_.loops == 0) {

@@ -37,6 +37,7 @@ class TraceStream : public RecordStream {
   std::optional<uint64_t> records() const override;
   std::optional<int64_t> span_ns() const override;
   std::optional<uint64_t> data_bytes() const override;
+  std::optional<uint64_t> mean_data_bytes() const override;
 
   const std::optional<proto::Summary>& summary() const { return reader_->summary(); }
   // Whether this is the whole trace, once: then the summary's totals are this stream's.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <vector>
 
 namespace blktape {
 namespace {
@@ -13,8 +14,8 @@ TEST(BufferArenaTest, HandsOutNoMoreThanItHas) {
   Result<BufferArena> arena = BufferArena::Create(16384);
   ASSERT_TRUE(arena.ok());
   std::byte* a = arena->Acquire(4096);
-  std::byte* b = arena->Acquire(4097);  // takes 8192
   std::byte* c = arena->Acquire(512);   // takes 4096
+  std::byte* b = arena->Acquire(4097);  // takes 8192
   ASSERT_NE(a, nullptr);
   ASSERT_NE(b, nullptr);
   ASSERT_NE(c, nullptr);
@@ -23,8 +24,47 @@ TEST(BufferArenaTest, HandsOutNoMoreThanItHas) {
   arena->Release(a, 4096);
   EXPECT_EQ(arena->Acquire(8192), nullptr) << "its neighbour is out";
   arena->Release(c, 512);
-  EXPECT_NE(arena->Acquire(8192), nullptr) << "the halves became one again";
+  EXPECT_NE(arena->Acquire(8192), nullptr) << "the two became one again";
   arena->Release(b, 4097);
+}
+
+TEST(BufferArenaTest, RequestsOfAnySizeFillItToTheLastPage) {
+  constexpr uint64_t kPage = 4096;
+  constexpr uint64_t kRequest = 320 * kPage;  // 1.25 MiB, as the kernel makes them of a large file
+  const uint64_t capacity = 51 * kRequest + kPage;
+  Result<BufferArena> arena = BufferArena::Create(capacity);
+  ASSERT_TRUE(arena.ok());
+  std::vector<std::byte*> out;
+  for (int i = 0; i < 51; ++i) {
+    out.push_back(arena->Acquire(kRequest));
+    ASSERT_NE(out.back(), nullptr) << i;
+  }
+  EXPECT_EQ(arena->Acquire(kRequest), nullptr);
+  EXPECT_NE(arena->Acquire(1), nullptr) << "the last page";
+  EXPECT_EQ(arena->Acquire(1), nullptr);
+  EXPECT_EQ(arena->out_bytes(), arena->capacity_bytes());
+  // Two neighbours that came back are one run, taken by what only both can hold.
+  arena->Release(out[7], kRequest);
+  arena->Release(out[9], kRequest);
+  EXPECT_EQ(arena->Acquire(kRequest + kPage), nullptr) << "one is out between them";
+  arena->Release(out[8], kRequest);
+  EXPECT_EQ(arena->Acquire(3 * kRequest), out[7]);
+}
+
+TEST(BufferArenaTest, ARunHardlyLongEnoughIsFoundAmongShorterOnesOfItsClass) {
+  constexpr uint64_t kPage = 4096;
+  Result<BufferArena> arena = BufferArena::Create(100 * kPage);
+  ASSERT_TRUE(arena.ok());
+  // Of 16 to 19 pages: one class. Pages that stay out keep them apart.
+  std::byte* const nineteen = arena->Acquire(19 * kPage);
+  ASSERT_NE(arena->Acquire(kPage), nullptr);
+  std::byte* const sixteen = arena->Acquire(16 * kPage);
+  ASSERT_NE(arena->Acquire(64 * kPage), nullptr);
+  arena->Release(nineteen, 19 * kPage);
+  arena->Release(sixteen, 16 * kPage);  // filed last, looked at first
+  EXPECT_EQ(arena->Acquire(18 * kPage), nineteen);
+  EXPECT_EQ(arena->Acquire(17 * kPage), nullptr);
+  EXPECT_EQ(arena->Acquire(16 * kPage), sixteen);
 }
 
 TEST(BufferArenaTest, ARequestLargerThanAllOfItWaitsUntilEverythingIsBack) {

@@ -58,7 +58,7 @@ TEST(ThreadedFeedTest, WritesAndTheLargerReadsHaveABufferAndOnlyWritesAreFilled)
       StepsOf({Read(0, {}, 0, 4096), Read(1, {}, 8192, 4608), Write(2, {}, 16384, 512),
                Io(Op::kDiscard, 3, {}, 32768, 4096)},
               &*arena, [&filled](const PlannedIo& io) { filled.push_back(io.offset_bytes); },
-              {.ahead_bytes = 1 << 19, .unbuffered_read_bytes = 4096});
+              {.ahead_bytes = 1 << 19, .refill_bytes = 1 << 18, .unbuffered_read_bytes = 4096});
   std::vector<std::byte*> buffers;
   for (const PlannedIo& step : steps) buffers.push_back(step.buffer);
   EXPECT_THAT(buffers, ElementsAre(IsNull(), NotNull(), NotNull(), IsNull()));
@@ -73,7 +73,7 @@ TEST(ThreadedFeedTest, ItsThreadGivesWayWhereItIsTold) {
     int nice = -1;
     StepsOf({Write(0, {}, 0, 4096)}, &*arena,
             [&nice](const PlannedIo&) { nice = getpriority(PRIO_PROCESS, 0); },
-            {.ahead_bytes = 1 << 19, .gives_way = gives_way});
+            {.ahead_bytes = 1 << 19, .refill_bytes = 1 << 18, .gives_way = gives_way});
     EXPECT_EQ(nice, gives_way ? 19 : getpriority(PRIO_PROCESS, 0));
   }
 }

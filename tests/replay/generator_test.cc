@@ -61,6 +61,14 @@ TEST(GeneratorTest, SizesComeInTheirShares) {
   EXPECT_NEAR(small, 7'500, 260) << "standard deviation 43";
 }
 
+TEST(GeneratorTest, TheMeanSizeIsThatOfTheSharesWhateverTheyAddUpTo) {
+  const auto generator =
+      MakeGenerator({.sizes = {{.bytes = 512, .weight = 3}, {.bytes = 4096, .weight = 1}},
+                     .span_bytes = 1 << 20});
+  ASSERT_TRUE(generator.ok());
+  EXPECT_EQ((*generator)->mean_data_bytes(), 1408u);  // (3 * 512 + 4096) / 4
+}
+
 TEST(GeneratorTest, EvenArrivalsAreOnePeriodApart) {
   const auto records = All({.span_bytes = 1 << 20, .count = 4, .rate = 1000.0});
   EXPECT_EQ(records[1].queue_ns, 1'000'000);
