@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
+#include "replay/discard_ring.h"
 #include "replay/kernel_engine.h"
 #include "replay/nowait.h"
 #include "replay/poll_limits.h"
@@ -26,8 +27,6 @@
 namespace blktape {
 namespace {
 
-// <linux/blkdev.h> of Linux 6.12: _IO(0x12, 0), with the range in addr and addr3.
-constexpr uint32_t kBlockUringCmdDiscard = 0x1200;
 // user_data of the read that waits for the pool.
 constexpr uint64_t kWakeData = ~0ull;
 // The kernel registers at most 1 GiB a buffer.
@@ -86,6 +85,7 @@ class IoUringEngine : public KernelEngine {
   bool discard_command_ = true;  // until the kernel says that it does not know it
   bool wake_armed_ = false;
   std::vector<bool> inline_;            // by target
+  std::vector<bool> discards_block_;    // by target: a kernel worker submits them
   std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
   std::vector<PollLimits> poll_limits_;  // by target, where completions are polled for
   Status failure_;                       // a submission queue that stays full
@@ -157,6 +157,7 @@ Status IoUringEngine::Open() {
   RegisterArena();
   for (const Target* target : targets()) {
     inline_.push_back(IssuesWithoutBlocking(target->fd()));
+    discards_block_.push_back(target->is_block_device() && DiscardsMayBlock(*target));
     const proto::Device& device = target->description();
     inline_bytes_.push_back(target->is_block_device() && device.max_sectors_kb() > 0
                                 ? uint64_t{1024} * device.max_sectors_kb()
@@ -283,10 +284,8 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       break;
     case Op::kDiscard:
       if (block) {
-        io_uring_prep_rw(IORING_OP_URING_CMD, entry, fd, nullptr, 0, 0);
-        entry->cmd_op = kBlockUringCmdDiscard;
-        entry->addr = step.offset_bytes;
-        entry->addr3 = step.bytes;
+        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, discards_block_[index]);
+        if (discards_block_[index]) progress(slot).MarkPunted();
       } else {
         io_uring_prep_fallocate(entry, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 static_cast<off_t>(step.offset_bytes),
@@ -304,7 +303,7 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       PrepareTransfer(entry, step, fd);
       if (!inline_[index] || step.bytes > inline_bytes_[index]) progress(slot).MarkPunted();
   }
-  if (files_registered_) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+  if (files_registered_) entry->flags |= IOSQE_FIXED_FILE;
   io_uring_sqe_set_data64(entry, slot);
 }
 
@@ -330,9 +329,8 @@ Status IoUringEngine::Push() {
 void IoUringEngine::Answer(uint32_t slot, int32_t result) {
   const EngineStep step = progress(slot).Next();
   if (step.op == Op::kDiscard && discard_command_ && target(slot).is_block_device() &&
-      (result == -EOPNOTSUPP || result == -ENOTTY || result == -EINVAL)) {
-    // The kernel does not know the command, or the device does not discard: the ioctl tells.
-    discard_command_ = result == -EINVAL;
+      MeansNoDiscardCommand(result)) {
+    discard_command_ = result == -EINVAL;  // which may be of this one alone
     return HandToPool(slot, step);
   }
   Finish(slot, result);

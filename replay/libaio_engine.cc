@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 #include "format/io_record.h"
+#include "replay/discard_ring.h"
 #include "replay/kernel_engine.h"
 
 namespace blktape {
@@ -29,8 +30,15 @@ timespec Timespec(int64_t ns) { return {ns / kNanosPerSecond, ns % kNanosPerSeco
 class LibaioEngine : public KernelEngine {
  public:
   explicit LibaioEngine(const EngineOptions& options)
-      : KernelEngine(options), blocks_(options.depth + 1), events_(options.depth + 1) {
-    pending_.reserve(options.depth + 1);
+      : KernelEngine(options),
+        blocks_(options.depth + kWakes),
+        events_(options.depth + kWakes),
+        discards_(DiscardRing::Open(options.depth)),
+        discard_command_(discards_ != nullptr) {
+    for (const Target* target : targets()) {
+      discards_block_.push_back(target->is_block_device() && DiscardsMayBlock(*target));
+    }
+    pending_.reserve(options.depth);
   }
 
   ~LibaioEngine() override {
@@ -76,6 +84,10 @@ class LibaioEngine : public KernelEngine {
     } else if (step.op == Op::kFlush && flush_works_) {
       io_prep_fdsync(block, fd);
       progress(slot).MarkPunted();
+    } else if (step.op == Op::kDiscard && target(slot).is_block_device() && discard_command_) {
+      const bool by_worker = discards_block_[progress(slot).request().target];
+      if (by_worker) progress(slot).MarkPunted();
+      return discards_->Prepare(slot, fd, step.offset_bytes, step.bytes, by_worker);
     } else {
       return HandToPool(slot, step);
     }
@@ -103,27 +115,54 @@ class LibaioEngine : public KernelEngine {
       Refused(SlotOf(refused), outcome);
     }
     pending_.clear();
-    return OkStatus();
+    return discards_ == nullptr ? OkStatus() : discards_->Push();
   }
 
-  Status Collect() override { return TakeEvents(0, 0); }
+  Status Collect() override {
+    TakeDiscards();
+    return TakeEvents(0, 0);
+  }
 
   Status Wait(int64_t wait_ns, bool pool_busy) override {
-    if (pool_busy && !wake_armed_ && wake_works_) {
-      iocb* block = &blocks_.back();
-      io_prep_poll(block, pool_event_fd(), POLLIN);
-      if (io_submit(context_, 1, &block) == 1) {
-        wake_armed_ = true;
-        ++in_kernel_;
-      } else {
-        wake_works_ = false;  // before Linux 4.19
-      }
-    }
-    if (pool_busy && !wake_armed_) wait_ns = std::min(wait_ns, kPoolSliceNs);
+    const bool discarding = discards_ != nullptr && discards_->in_flight() > 0;
+    const bool unheard = (pool_busy && !Arm(kPoolWake, pool_event_fd())) ||
+                         (discarding && !Arm(kDiscardWake, discards_->fd()));
+    if (unheard) wait_ns = std::min(wait_ns, kPoolSliceNs);
     return TakeEvents(1, wait_ns);
   }
 
  private:
+  // What ends a wait besides events of the context itself: each has a block of its own, behind
+  // those of the slots.
+  enum Wake : uint32_t { kPoolWake, kDiscardWake, kWakes };
+
+  // Whether the wait will end when `fd` is readable.
+  bool Arm(Wake wake, int fd) {
+    if (armed_[wake] || !wake_works_) return armed_[wake];
+    iocb* block = &blocks_[depth() + wake];
+    io_prep_poll(block, fd, POLLIN);
+    wake_works_ = io_submit(context_, 1, &block) == 1;  // not before Linux 4.19
+    armed_[wake] = wake_works_;
+    in_kernel_ += wake_works_ ? 1 : 0;
+    return wake_works_;
+  }
+
+  void TakeDiscards() {
+    if (discards_ == nullptr || discards_->in_flight() == 0) return;
+    discard_answers_.clear();
+    discards_->Collect(&discard_answers_);
+    if (discard_answers_.empty()) return;
+    StampNow();
+    for (const DiscardRing::Answer& answer : discard_answers_) {
+      if (MeansNoDiscardCommand(answer.result)) {
+        discard_command_ = answer.result == -EINVAL;  // which may be of this one alone
+        HandToPool(answer.slot, progress(answer.slot).Next());
+      } else {
+        Finish(answer.slot, answer.result);
+      }
+    }
+  }
+
   uint32_t SlotOf(const iocb* block) const { return static_cast<uint32_t>(block - blocks_.data()); }
 
   void Refused(uint32_t slot, int outcome) {
@@ -151,8 +190,8 @@ class LibaioEngine : public KernelEngine {
     in_kernel_ -= static_cast<size_t>(count);
     for (int i = 0; i < count; ++i) {
       const uint32_t slot = SlotOf(events_[static_cast<size_t>(i)].obj);
-      if (slot == depth()) {
-        wake_armed_ = false;
+      if (slot >= depth()) {
+        armed_[slot - depth()] = false;
         continue;
       }
       Finish(slot, static_cast<int64_t>(events_[static_cast<size_t>(i)].res));
@@ -161,13 +200,17 @@ class LibaioEngine : public KernelEngine {
   }
 
   io_context_t context_ = nullptr;
-  std::vector<iocb> blocks_;  // one a slot, and the last for waiting on the pool
+  std::vector<iocb> blocks_;  // one a slot, and one a Wake
   std::vector<io_event> events_;
   std::vector<iocb*> pending_;  // issued, not yet taken by the kernel
   size_t in_kernel_ = 0;
-  bool wake_armed_ = false;
+  bool armed_[kWakes] = {};
   bool wake_works_ = true;
   bool flush_works_ = true;
+  const std::unique_ptr<DiscardRing> discards_;  // null where the kernel has no io_uring
+  std::vector<DiscardRing::Answer> discard_answers_;
+  std::vector<bool> discards_block_;  // by target: a kernel worker submits them
+  bool discard_command_;              // until the kernel says that it does not know it
 };
 
 }  // namespace

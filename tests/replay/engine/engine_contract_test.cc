@@ -317,6 +317,29 @@ TEST_P(KernelEngineTest, DiscardedBlocksOfThisTargetReadAsZeroes) {
   EXPECT_EQ(std::memcmp(Buffer(2) + 12 * kBlockBytes, Buffer(0), kBlockBytes), 0);
 }
 
+TEST_P(KernelEngineTest, AsManyDiscardsAsTheDepthAreOutAtOnceAmongWritesAndAllArrive) {
+  std::memset(Buffer(0), 0x77, kDepth * kSlotBytes);
+  for (uint64_t block = 0; block < 2 * kDepth; ++block) {
+    ASSERT_EQ(Do(Request(0, Op::kWrite, block * kBlockBytes, kBlockBytes)).error, 0u);
+  }
+  for (int round = 0; round < 20; ++round) {
+    std::vector<EngineRequest> requests;
+    for (uint64_t tag = 0; tag < kDepth; ++tag) {
+      requests.push_back(Request(tag, tag % 4 == 0 ? Op::kWrite : Op::kDiscard,
+                                 2 * tag * kBlockBytes, kBlockBytes));
+    }
+    ASSERT_EQ(Submit(requests), kDepth);
+    for (const auto& [tag, completion] : Reap(kDepth)) {
+      EXPECT_EQ(completion.error, 0u) << "tag " << tag;
+    }
+  }
+  for (uint64_t block = 0; block < 2 * kDepth; ++block) {
+    ASSERT_EQ(Do(Request(0, Op::kRead, block * kBlockBytes, kBlockBytes)).error, 0u);
+    const bool discarded = block % 2 == 0 && block % 8 != 0;
+    EXPECT_EQ(AllZero(Buffer(0), kBlockBytes), discarded) << "block " << block;
+  }
+}
+
 TEST_P(KernelEngineTest, WrittenZeroesReadAsZeroes) {
   std::memset(Buffer(0), 0x77, kSlotBytes);
   ASSERT_EQ(Do(Request(0, Op::kWrite, 0, kSlotBytes)).error, 0u);
