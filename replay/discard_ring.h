@@ -13,9 +13,9 @@
 namespace blktape {
 
 // Whether whoever discards on this block device may be put to sleep by the kernel: its writeback
-// throttling (block/blk-wbt.c) lets only some discards in at a time, even for a submission that
-// must not block. `sys_folder`: "/sys/dev/block/8:1" of a disk or a partition. True unless the
-// queue says that nothing is throttled: of a stack of devices the lowest decides.
+// throttling (block/blk-wbt.c) lets only some discards in at a time, but always one, even for a
+// submission that must not block. `sys_folder`: "/sys/dev/block/8:1" of a disk or a partition. True
+// unless the queue says that nothing is throttled: of a stack of devices the lowest decides.
 bool DiscardsMayBlock(const std::string& sys_folder);
 bool DiscardsMayBlock(const Target& target);
 

@@ -73,6 +73,10 @@ class IoUringEngine : public KernelEngine {
   int BufferIndex(const std::byte* buffer, uint64_t bytes) const;
   void PrepareTransfer(io_uring_sqe* entry, const EngineStep& step, int fd) const;
   void Answer(uint32_t slot, int32_t result);
+  // A single one is never throttled.
+  bool DiscardsByWorker(uint32_t index) const {
+    return discards_block_[index] && discards_out_ > 0;
+  }
 
   const std::span<std::byte> arena_;
   const bool submission_thread_;
@@ -85,7 +89,8 @@ class IoUringEngine : public KernelEngine {
   bool discard_command_ = true;  // until the kernel says that it does not know it
   bool wake_armed_ = false;
   std::vector<bool> inline_;            // by target
-  std::vector<bool> discards_block_;    // by target: a kernel worker submits them
+  std::vector<bool> discards_block_;    // by target: more than one at a time may
+  uint32_t discards_out_ = 0;           // of block devices, in the ring
   std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
   std::vector<PollLimits> poll_limits_;  // by target, where completions are polled for
   Status failure_;                       // a submission queue that stays full
@@ -284,8 +289,9 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       break;
     case Op::kDiscard:
       if (block) {
-        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, discards_block_[index]);
-        if (discards_block_[index]) progress(slot).MarkPunted();
+        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, DiscardsByWorker(index));
+        if (DiscardsByWorker(index)) progress(slot).MarkPunted();
+        ++discards_out_;
       } else {
         io_uring_prep_fallocate(entry, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 static_cast<off_t>(step.offset_bytes),
@@ -328,8 +334,9 @@ Status IoUringEngine::Push() {
 
 void IoUringEngine::Answer(uint32_t slot, int32_t result) {
   const EngineStep step = progress(slot).Next();
-  if (step.op == Op::kDiscard && discard_command_ && target(slot).is_block_device() &&
-      MeansNoDiscardCommand(result)) {
+  const bool discard = step.op == Op::kDiscard && target(slot).is_block_device();
+  if (discard) --discards_out_;
+  if (discard && discard_command_ && MeansNoDiscardCommand(result)) {
     discard_command_ = result == -EINVAL;  // which may be of this one alone
     return HandToPool(slot, step);
   }

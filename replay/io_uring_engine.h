@@ -13,9 +13,9 @@ namespace blktape {
 // (6.1), block discard (6.12); without them the older ways.
 //
 // Flushes, zeroing and discards of files always go to a kernel worker, as io_uring has it; discards
-// of block devices do where the kernel may throttle them; reads and writes do on targets whose
-// driver may block (mode() names them; completions say `punted`). kUnavailable: the kernel lacks or
-// forbids io_uring, or the target lacks polled completion.
+// of block devices do where the kernel may throttle them and another is out; reads and writes do on
+// targets whose driver may block (mode() names them; completions say `punted`). kUnavailable: the
+// kernel lacks or forbids io_uring, or the target lacks polled completion.
 Result<std::unique_ptr<Engine>> MakeIoUringEngine(const EngineOptions& options);
 
 }  // namespace blktape

@@ -85,7 +85,9 @@ class LibaioEngine : public KernelEngine {
       io_prep_fdsync(block, fd);
       progress(slot).MarkPunted();
     } else if (step.op == Op::kDiscard && target(slot).is_block_device() && discard_command_) {
-      const bool by_worker = discards_block_[progress(slot).request().target];
+      // A single one is never throttled.
+      const bool by_worker =
+          discards_block_[progress(slot).request().target] && discards_->in_flight() > 0;
       if (by_worker) progress(slot).MarkPunted();
       return discards_->Prepare(slot, fd, step.offset_bytes, step.bytes, by_worker);
     } else {
@@ -209,7 +211,7 @@ class LibaioEngine : public KernelEngine {
   bool flush_works_ = true;
   const std::unique_ptr<DiscardRing> discards_;  // null where the kernel has no io_uring
   std::vector<DiscardRing::Answer> discard_answers_;
-  std::vector<bool> discards_block_;  // by target: a kernel worker submits them
+  std::vector<bool> discards_block_;  // by target: more than one at a time may
   bool discard_command_;              // until the kernel says that it does not know it
 };
 
