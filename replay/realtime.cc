@@ -30,6 +30,8 @@ constexpr int kLowNice = 19;
 // Less than the time that is spun before an I/O is due; more than the shallow states of any CPU
 // take (a few us), less than the deep ones (100 us to 1 ms).
 constexpr int32_t kIdleExitUs = 20;
+// The idle states that the guest of a hypervisor has, Documentation/virt/guest-halt-polling.rst.
+constexpr std::string_view kGuestIdleDriver = "haltpoll";
 
 // <linux/ioprio.h>, whose Linux 6.1 form is no C++.
 constexpr int kIoPrioWhoProcess = 1;
@@ -86,6 +88,10 @@ std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<i
   return quiet;
 }
 
+int32_t IdleLimitUs(std::string_view cpuidle_driver) {
+  return cpuidle_driver == kGuestIdleDriver ? 0 : kIdleExitUs;
+}
+
 // sched(7): a nice value is a thread's own under Linux.
 void GiveWay() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowNice); }
 
@@ -113,10 +119,14 @@ RealtimeScope::~RealtimeScope() {
 // Documentation/power/pm_qos_interface.rst: the limit holds until the file is closed, so also if
 // this process is killed.
 void RealtimeScope::LimitIdleStates() {
+  std::ifstream driver_file("/sys/devices/system/cpu/cpuidle/current_driver");
+  std::string driver;
+  driver_file >> driver;
+  const int32_t limit_us = IdleLimitUs(driver);
   UniqueFd file(open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC));
-  const bool limited = file && write(file.get(), &kIdleExitUs, sizeof(kIdleExitUs)) ==
-                                   static_cast<ssize_t>(sizeof(kIdleExitUs));
-  const std::string what = "idle states of at most " + std::to_string(kIdleExitUs) + " us";
+  const bool limited = file && write(file.get(), &limit_us, sizeof(limit_us)) ==
+                                   static_cast<ssize_t>(sizeof(limit_us));
+  const std::string what = "idle states of at most " + std::to_string(limit_us) + " us";
   granted_.push_back(limited ? what : Refused(what));
   if (limited) idle_states_ = std::move(file);
 }

@@ -14,6 +14,12 @@ namespace blktape {
 // numbered rows of /proc/interrupts), of equals the last. Those not in the table are left out.
 std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
+// How long an idle CPU may take to work again, in us, by the driver that
+// /sys/devices/system/cpu/cpuidle/current_driver names: 20, but 0 (it polls) where that is
+// `haltpoll`, whose 1 us is only the guest's part: a CPU that halts is the host's, and whoever
+// wakes it pays for that with 10 to 100 us of its own time.
+int32_t IdleLimitUs(std::string_view cpuidle_driver);
+
 // For a thread that works for the issuing ones, at full speed: they and the kernel's workers behind
 // the target go first. It still has every moment in which an issuing thread waits for it.
 void GiveWay();

@@ -92,6 +92,14 @@ int LimitsHeld() {
   return held;
 }
 
+// cpuidle-haltpoll.c states 1 us for a halt, so that any limit above 0 would allow it.
+TEST(IdleLimitTest, AGuestDoesNotHalt) {
+  EXPECT_EQ(IdleLimitUs("haltpoll"), 0);
+  EXPECT_EQ(IdleLimitUs("intel_idle"), 20);
+  EXPECT_EQ(IdleLimitUs("none"), 20);
+  EXPECT_EQ(IdleLimitUs(""), 20);
+}
+
 TEST(RealtimeScopeTest, DeepIdleStatesAreKeptAwayWhileItLives) {
   if (!IdleExitLimitUs()) GTEST_SKIP() << "SKIPPED: /dev/cpu_dma_latency needs rights";
   for (const bool punctual : {false, true}) {
