@@ -23,6 +23,7 @@
 #include "replay/payload_fill.h"
 #include "replay/plan.h"
 #include "replay/queue_settings.h"
+#include "replay/realtime.h"
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
@@ -257,6 +258,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());
   std::string engine_name = options.engine;
   if (engine_name == "auto") {
+    // Probed as it will run.
+    const RealtimeScope awake({.punctual = false, .limit_idle_states = options.realtime});
     ASSIGN_OR_RETURN(const EngineChoice choice, ChooseEngine(engine_options.targets));
     engine_name = choice.engine;
     setup->engine_reason = choice.reason;
