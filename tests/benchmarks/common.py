@@ -33,7 +33,7 @@ class Bench(contextlib.ExitStack):
         self.callback(subprocess.run, ["losetup", "-d", device], check=True)
         # A loop device keeps the queue that somebody gave it before.
         queue = "/sys/block/%s/queue/" % os.path.basename(device)
-        for name, value in (("scheduler", "none"), ("nomerges", "0")):
+        for name, value in (("scheduler", "none"), ("nomerges", "0"), ("rq_affinity", "1")):
             with open(queue + name, encoding="ascii") as file:
                 before = file.read().strip().split("[")[-1].split("]")[0]
             self.callback(self._write, queue + name, before)

@@ -6,11 +6,14 @@
 (our null engine; a loop of io_uring NOPs; fio's null engine). Every program runs once a round; ratios
 are medians over the rounds. CPU is user and system time an I/O of the program's threads, kernel workers
 of its ring included, during the run (of fio from start to end). `fio replay` is fio with --read_iolog of the same I/Os.
+blktape keeps idle CPUs from halting where it may (see replay/realtime.h), which speeds up whatever wakes
+them; `loop, no halts` is the io_uring loop while that is so for it too.
 """
 
 import argparse
 import json
 import resource
+import struct
 import subprocess
 
 from tests.benchmarks import common
@@ -35,6 +38,12 @@ def run_loop(target, depth, seconds):
     said = subprocess.check_output([LOOP, target or "nop", str(depth), str(seconds)], text=True)
     figures = json.loads(said)
     return figure(figures["ios"], figures["wall_ns"], figures["cpu_ns"])
+
+
+def run_loop_without_halts(target, depth, seconds):
+    with open("/dev/cpu_dma_latency", "wb", buffering=0) as limit:
+        limit.write(struct.pack("i", 0))
+        return run_loop(target, depth, seconds)
 
 
 def run_fio(target, depth, words):
@@ -88,6 +97,7 @@ def measure(bench, trace, name, target, depth, options):
     contestants = {"blktape": lambda: run_blktape(trace, target, depth, seconds, []),
                    "io_uring loop": lambda: run_loop(target, depth, seconds)}
     if target:
+        contestants["loop, no halts"] = lambda: run_loop_without_halts(target, depth, seconds)
         for engine in ("io_uring", "libaio"):
             words = ["--engine", engine]
             contestants["blktape " + engine] = lambda words=words: run_blktape(trace, target, depth, seconds, words)
