@@ -3,6 +3,7 @@
 import contextlib
 import os
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,15 @@ class Bench(contextlib.ExitStack):
         subprocess.run([MAKE_TRACE, path, str(count), str(rate), "span_mib=%d" % span_mib, "kind=" + kind,
                         "burst=%d" % burst], check=True)
         return path
+
+
+@contextlib.contextmanager
+def no_halts():
+    """Keeps idle CPUs from halting. Under a hypervisor waking one costs tens of microseconds, so that programs
+    differ by how many CPUs they leave idle; a replay keeps them awake itself."""
+    with open("/dev/cpu_dma_latency", "wb", buffering=0) as limit:
+        limit.write(struct.pack("i", 0))
+        yield
 
 
 def need_root():

@@ -13,7 +13,6 @@ them; `loop, no halts` is the io_uring loop while that is so for it too.
 import argparse
 import json
 import resource
-import struct
 import subprocess
 
 from tests.benchmarks import common
@@ -41,8 +40,7 @@ def run_loop(target, depth, seconds):
 
 
 def run_loop_without_halts(target, depth, seconds):
-    with open("/dev/cpu_dma_latency", "wb", buffering=0) as limit:
-        limit.write(struct.pack("i", 0))
+    with common.no_halts():
         return run_loop(target, depth, seconds)
 
 
