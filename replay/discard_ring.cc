@@ -38,8 +38,20 @@ void PrepareDiscard(io_uring_sqe* entry, int fd, uint64_t offset_bytes, uint64_t
   if (by_worker) entry->flags |= IOSQE_ASYNC;
 }
 
-bool MeansNoDiscardCommand(int32_t result) {
-  return result == -EOPNOTSUPP || result == -ENOTTY || result == -EINVAL;
+DiscardRule DiscardRule::Of(const std::vector<const Target*>& targets) {
+  std::vector<bool> may_block;
+  for (const Target* target : targets) {
+    may_block.push_back(target->is_block_device() && DiscardsMayBlock(*target));
+  }
+  return DiscardRule(std::move(may_block));
+}
+
+bool DiscardRule::Refused(int32_t result) {
+  --out_;
+  const bool refused = result == -EOPNOTSUPP || result == -ENOTTY || result == -EINVAL;
+  // EINVAL may be of this one alone.
+  if (refused && result != -EINVAL) by_command_ = false;
+  return refused;
 }
 
 std::unique_ptr<DiscardRing> DiscardRing::Open(uint32_t entries) {

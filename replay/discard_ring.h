@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -23,9 +24,28 @@ bool DiscardsMayBlock(const Target& target);
 // `by_worker`: a kernel worker submits it.
 void PrepareDiscard(io_uring_sqe* entry, int fd, uint64_t offset_bytes, uint64_t bytes,
                     bool by_worker);
-// Whether the answer `result` may mean that kernel or device do not know the command: then the
-// ioctl tells.
-bool MeansNoDiscardCommand(int32_t result);
+
+// How an engine's discards of block devices go to the kernel. One thread asks and tells.
+class DiscardRule {
+ public:
+  // By target, whether DiscardsMayBlock; false for files.
+  explicit DiscardRule(std::vector<bool> may_block) : may_block_(std::move(may_block)) {}
+  static DiscardRule Of(const std::vector<const Target*>& targets);
+
+  // By the command, else by the ioctl.
+  bool by_command() const { return by_command_; }
+  // Whether a worker must submit the next command for the target: a single one is never throttled.
+  bool NeedsWorker(uint32_t target) const { return may_block_[target] && out_ > 0; }
+
+  void Sent() { ++out_; }
+  // Of each command that was sent. True: kernel or device may not know it, the ioctl tells.
+  bool Refused(int32_t result);
+
+ private:
+  std::vector<bool> may_block_;
+  uint32_t out_ = 0;
+  bool by_command_ = true;  // until the kernel says that it does not know it
+};
 
 // Discards of block devices for an engine whose own interface has none. By ioctl one would wait for
 // the other: the kernel holds a lock of the device as long as each takes. One thread prepares,

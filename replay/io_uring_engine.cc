@@ -39,7 +39,8 @@ class IoUringEngine : public KernelEngine {
       : KernelEngine(options),
         arena_(options.arena),
         submission_thread_(options.submission_thread),
-        polled_(options.polled_completion) {}
+        polled_(options.polled_completion),
+        discards_(DiscardRule::Of(options.targets)) {}
 
   ~IoUringEngine() override {
     if (!open_) return;
@@ -73,24 +74,18 @@ class IoUringEngine : public KernelEngine {
   int BufferIndex(const std::byte* buffer, uint64_t bytes) const;
   void PrepareTransfer(io_uring_sqe* entry, const EngineStep& step, int fd) const;
   void Answer(uint32_t slot, int32_t result);
-  // A single one is never throttled.
-  bool DiscardsByWorker(uint32_t index) const {
-    return discards_block_[index] && discards_out_ > 0;
-  }
 
   const std::span<std::byte> arena_;
   const bool submission_thread_;
   const bool polled_;
+  DiscardRule discards_;
   io_uring ring_{};
   bool open_ = false;
   uint32_t setup_flags_ = 0;
   bool files_registered_ = false;
   bool arena_registered_ = false;
-  bool discard_command_ = true;  // until the kernel says that it does not know it
   bool wake_armed_ = false;
   std::vector<bool> inline_;            // by target
-  std::vector<bool> discards_block_;    // by target: more than one at a time may
-  uint32_t discards_out_ = 0;           // of block devices, in the ring
   std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
   std::vector<PollLimits> poll_limits_;  // by target, where completions are polled for
   Status failure_;                       // a submission queue that stays full
@@ -162,7 +157,6 @@ Status IoUringEngine::Open() {
   RegisterArena();
   for (const Target* target : targets()) {
     inline_.push_back(IssuesWithoutBlocking(target->fd()));
-    discards_block_.push_back(target->is_block_device() && DiscardsMayBlock(*target));
     const proto::Device& device = target->description();
     inline_bytes_.push_back(target->is_block_device() && device.max_sectors_kb() > 0
                                 ? uint64_t{1024} * device.max_sectors_kb()
@@ -277,7 +271,7 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
   const bool takes =
       polled_ ? transfer && poll_limits_[index].Polls(step.offset_bytes, step.bytes)
               : transfer || ((step.op == Op::kFlush || step.op == Op::kWriteZeroes ||
-                              (step.op == Op::kDiscard && (!block || discard_command_))));
+                              (step.op == Op::kDiscard && (!block || discards_.by_command()))));
   if (!takes) return HandToPool(slot, step);
   io_uring_sqe* const entry = NextEntry();
   if (entry == nullptr) return;  // failure_ says why
@@ -289,9 +283,9 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       break;
     case Op::kDiscard:
       if (block) {
-        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, DiscardsByWorker(index));
-        if (DiscardsByWorker(index)) progress(slot).MarkPunted();
-        ++discards_out_;
+        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, discards_.NeedsWorker(index));
+        if (discards_.NeedsWorker(index)) progress(slot).MarkPunted();
+        discards_.Sent();
       } else {
         io_uring_prep_fallocate(entry, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 static_cast<off_t>(step.offset_bytes),
@@ -335,11 +329,7 @@ Status IoUringEngine::Push() {
 void IoUringEngine::Answer(uint32_t slot, int32_t result) {
   const EngineStep step = progress(slot).Next();
   const bool discard = step.op == Op::kDiscard && target(slot).is_block_device();
-  if (discard) --discards_out_;
-  if (discard && discard_command_ && MeansNoDiscardCommand(result)) {
-    discard_command_ = result == -EINVAL;  // which may be of this one alone
-    return HandToPool(slot, step);
-  }
+  if (discard && discards_.Refused(result)) return HandToPool(slot, step);
   Finish(slot, result);
 }
 

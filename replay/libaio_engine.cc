@@ -34,10 +34,7 @@ class LibaioEngine : public KernelEngine {
         blocks_(options.depth + kWakes),
         events_(options.depth + kWakes),
         discards_(DiscardRing::Open(options.depth)),
-        discard_command_(discards_ != nullptr) {
-    for (const Target* target : targets()) {
-      discards_block_.push_back(target->is_block_device() && DiscardsMayBlock(*target));
-    }
+        discard_rule_(DiscardRule::Of(options.targets)) {
     pending_.reserve(options.depth);
   }
 
@@ -84,11 +81,11 @@ class LibaioEngine : public KernelEngine {
     } else if (step.op == Op::kFlush && flush_works_) {
       io_prep_fdsync(block, fd);
       progress(slot).MarkPunted();
-    } else if (step.op == Op::kDiscard && target(slot).is_block_device() && discard_command_) {
-      // A single one is never throttled.
-      const bool by_worker =
-          discards_block_[progress(slot).request().target] && discards_->in_flight() > 0;
+    } else if (step.op == Op::kDiscard && target(slot).is_block_device() && discards_ != nullptr &&
+               discard_rule_.by_command()) {
+      const bool by_worker = discard_rule_.NeedsWorker(progress(slot).request().target);
       if (by_worker) progress(slot).MarkPunted();
+      discard_rule_.Sent();
       return discards_->Prepare(slot, fd, step.offset_bytes, step.bytes, by_worker);
     } else {
       return HandToPool(slot, step);
@@ -156,8 +153,7 @@ class LibaioEngine : public KernelEngine {
     if (discard_answers_.empty()) return;
     StampNow();
     for (const DiscardRing::Answer& answer : discard_answers_) {
-      if (MeansNoDiscardCommand(answer.result)) {
-        discard_command_ = answer.result == -EINVAL;  // which may be of this one alone
+      if (discard_rule_.Refused(answer.result)) {
         HandToPool(answer.slot, progress(answer.slot).Next());
       } else {
         Finish(answer.slot, answer.result);
@@ -210,9 +206,8 @@ class LibaioEngine : public KernelEngine {
   bool wake_works_ = true;
   bool flush_works_ = true;
   const std::unique_ptr<DiscardRing> discards_;  // null where the kernel has no io_uring
+  DiscardRule discard_rule_;
   std::vector<DiscardRing::Answer> discard_answers_;
-  std::vector<bool> discards_block_;  // by target: more than one at a time may
-  bool discard_command_;              // until the kernel says that it does not know it
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,6 +22,34 @@ TEST(DiscardsMayBlockTest, UnlessTheQueueSaysThatNothingIsThrottled) {
   std::ofstream(disk + "/queue/wbt_lat_usec") << "0\n";
   EXPECT_FALSE(DiscardsMayBlock(disk));
   EXPECT_FALSE(DiscardsMayBlock(partition));
+}
+
+TEST(DiscardRuleTest, OnlyWhatComesWhileAnotherIsOutNeedsAWorker) {
+  DiscardRule rule({true, false});
+  EXPECT_FALSE(rule.NeedsWorker(0));
+  rule.Sent();
+  EXPECT_TRUE(rule.NeedsWorker(0));
+  EXPECT_FALSE(rule.NeedsWorker(1)) << "the queue throttles nothing";
+  EXPECT_FALSE(rule.Refused(0));
+  EXPECT_FALSE(rule.NeedsWorker(0));
+}
+
+TEST(DiscardRuleTest, AllThatWereOutWhenTheKernelKnewNoCommandGoByTheIoctl) {
+  DiscardRule rule({false});
+  rule.Sent();
+  rule.Sent();
+  EXPECT_TRUE(rule.Refused(-EOPNOTSUPP));
+  EXPECT_FALSE(rule.by_command());
+  EXPECT_TRUE(rule.Refused(-EOPNOTSUPP));
+}
+
+TEST(DiscardRuleTest, ARangeThatIsRefusedSaysNothingOfTheNext) {
+  DiscardRule rule({false});
+  rule.Sent();
+  EXPECT_TRUE(rule.Refused(-EINVAL));
+  EXPECT_TRUE(rule.by_command());
+  rule.Sent();
+  EXPECT_FALSE(rule.Refused(-EIO)) << "the drive's own answer";
 }
 
 }  // namespace
