@@ -283,8 +283,9 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
       break;
     case Op::kDiscard:
       if (block) {
-        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, discards_.NeedsWorker(index));
-        if (discards_.NeedsWorker(index)) progress(slot).MarkPunted();
+        const bool by_worker = discards_.NeedsWorker(index);
+        PrepareDiscard(entry, fd, step.offset_bytes, step.bytes, by_worker);
+        if (by_worker) progress(slot).MarkPunted();
         discards_.Sent();
       } else {
         io_uring_prep_fallocate(entry, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -293,17 +293,34 @@ TEST_F(BpfSourceTest, AnIoWhoseCompletionWasNotSeenIsDeliveredWithoutItAndCounte
   EXPECT_EQ(harvest_.records.size(), slots + 2);
 }
 
+// For as long as it lives; the next user of a loop device's number would get its queue with it.
+class AttributeScope {
+ public:
+  AttributeScope(std::string path, std::string_view text)
+      : path_(std::move(path)), before_(ReadAttribute(path_)) {
+    EXPECT_TRUE(before_.ok() && WriteAttribute(path_, text).ok()) << path_;
+  }
+  ~AttributeScope() {
+    if (before_.ok()) {
+      EXPECT_TRUE(WriteAttribute(path_, *before_).ok()) << path_;
+    }
+  }
+  AttributeScope(const AttributeScope&) = delete;
+  AttributeScope& operator=(const AttributeScope&) = delete;
+
+ private:
+  const std::string path_;
+  const Result<std::string> before_;
+};
+
 // Two rings that have been left to fill for a quarter of a second: what came last to the one is not
 // delivered before what came first to the other.
 TEST_F(BpfSourceTest, ABacklogIsDeliveredInSlicesOfTime) {
   BLKTAPE_REQUIRE(sysconf(_SC_NPROCESSORS_ONLN) >= 2, "two CPUs");
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
-  const std::string affinity = "/sys/block/" + loop_->name() + "/queue/rq_affinity";
-  const Result<std::string> affinity_before = ReadAttribute(affinity);
-  ASSERT_TRUE(affinity_before.ok());
   // 2: a request completes on the very CPU that it came from.
-  ASSERT_TRUE(WriteAttribute(affinity, "2").ok());
+  const AttributeScope affinity("/sys/block/" + loop_->name() + "/queue/rq_affinity", "2");
   ASSERT_TRUE(StartSource());
   for (int i = 0; i < 26; ++i) {
     cpu_set_t one;
@@ -315,8 +332,6 @@ TEST_F(BpfSourceTest, ABacklogIsDeliveredInSlicesOfTime) {
   }
   sched_setaffinity(0, sizeof before, &before);
   StopSource();
-  // The next user of the number would get a loop device with it.
-  EXPECT_TRUE(WriteAttribute(affinity, *affinity_before).ok());
   ASSERT_EQ(harvest_.records.size(), 26u);
   int64_t newest_ns = 0;
   for (const IoRecord& record : harvest_.records) {

@@ -36,7 +36,6 @@ from tests.harness import blktape, devices
 from tests.live import recording
 
 TRACEFS = "/sys/kernel/tracing"
-SHM = "/dev/shm"
 
 
 class Fio:
@@ -92,15 +91,7 @@ class Bench:
         self.addCleanup = stack.callback  # what the helpers of tests want of a test
         self.folder = tempfile.mkdtemp(prefix="blktape-overhead.")
         stack.callback(shutil.rmtree, self.folder)
-        image = tempfile.NamedTemporaryFile(dir=SHM, prefix="blktape-overhead.")
-        stack.callback(image.close)
-        size = arguments.size_mib << 20
-        block = os.urandom(1 << 20)
-        for _ in range(size >> 20):
-            image.write(block)
-        image.flush()
-        self.device = subprocess.check_output(["losetup", "-f", "--show", image.name], text=True).strip()
-        stack.callback(subprocess.run, ["losetup", "-d", self.device], check=True)
+        self.device = stack.enter_context(common.Bench()).loop(arguments.size_mib << 20)
         self.fio = Fio(self.device)
         self.number = 0
 
