@@ -29,6 +29,8 @@ namespace {
 
 // user_data of the read that waits for the pool.
 constexpr uint64_t kWakeData = ~0ull;
+// user_data of a read of no bytes.
+constexpr uint64_t kEmptyReadData = kWakeData - 1;
 // The kernel registers at most 1 GiB a buffer.
 constexpr size_t kMaxRegisteredBytes = 1ull << 30;
 constexpr uint32_t kSubmissionThreadIdleMs = 2000;
@@ -62,6 +64,7 @@ class IoUringEngine : public KernelEngine {
   Status Push() override;
   Status Collect() override;
   Status Wait(int64_t wait_ns, bool pool_busy) override;
+  Status IssueEmptyRead(uint32_t target_index) override;
   bool polls() const override { return polled_; }
 
  private:
@@ -350,7 +353,7 @@ Status IoUringEngine::Collect() {
     for (unsigned i = 0; i < count; ++i) {
       if (answers[i].first == kWakeData) {
         wake_armed_ = false;
-      } else {
+      } else if (answers[i].first != kEmptyReadData) {
         Answer(static_cast<uint32_t>(answers[i].first), answers[i].second);
       }
     }
@@ -376,6 +379,21 @@ Status IoUringEngine::Wait(int64_t wait_ns, bool pool_busy) {
     return ErrnoStatus(-outcome, "io_uring: waiting for completions");
   }
   return OkStatus();
+}
+
+Status IoUringEngine::IssueEmptyRead(uint32_t target_index) {
+  if (!inline_[target_index] || submission_thread_ || polled_) return OkStatus();
+  io_uring_sqe* const entry = NextEntry();
+  if (entry == nullptr) return failure_;
+  const int fd = files_registered_ ? static_cast<int>(target_index) : targets()[target_index]->fd();
+  if (arena_registered_) {
+    io_uring_prep_read_fixed(entry, fd, arena_.data(), 0, 0, 0);
+  } else {
+    io_uring_prep_read(entry, fd, nullptr, 0, 0);
+  }
+  if (files_registered_) entry->flags |= IOSQE_FIXED_FILE;
+  io_uring_sqe_set_data64(entry, kEmptyReadData);
+  return Push();
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ constexpr int64_t kLookEveryNs = 500 * kNanosPerMicro;
 constexpr int64_t kReserveSleepNs = 10 * kNanosPerMilli;
 // How long it waits where it does not get its turn, or cannot issue what is due.
 constexpr int64_t kTurnRetryNs = 20 * kNanosPerMicro;
+// The longest that Engine::Rehearse() takes: an I/O that is due sooner would be late for it.
+constexpr int64_t kRehearsalNs = 10 * kNanosPerMicro;
 // A thread that slept less than a twentieth of this long never sleeps.
 constexpr int64_t kSleepWindowNs = 100 * kNanosPerMilli;
 
@@ -367,14 +369,20 @@ Issuer::Pause Issuer::PlanPause(int64_t now_ns) const {
   return pause;
 }
 
+// In a round of polling with nothing out.
+Status Issuer::Rehearse(const Pause& pause, int64_t now_ns) {
+  return pause.until_ns - now_ns > kRehearsalNs ? first_.engine->Rehearse() : OkStatus();
+}
+
 Status Issuer::Wait(const Pause& pause, int64_t now_ns) {
   if (pause.polls) {
+    const bool nothing_out = first_.engine->in_flight() == 0;
     // Alone, the caller's loop comes round at once and looks at everything.
-    if (!options_.has_reserve) return OkStatus();
+    if (!options_.has_reserve) return nothing_out ? Rehearse(pause, now_ns) : OkStatus();
     int64_t polled_ns = now_ns;
     while (first_.completed == 0 && polled_ns < pause.until_ns) {
       turn_.Beat();
-      if (first_.engine->in_flight() > 0) RETURN_IF_ERROR(Reap(&first_, INT64_MIN));
+      RETURN_IF_ERROR(nothing_out ? Rehearse(pause, polled_ns) : Reap(&first_, INT64_MIN));
       polled_ns = clock_->NowNs();
     }
     window_idle_ns_ += polled_ns - now_ns;

@@ -205,6 +205,7 @@ class Issuer {
   Status SubmitBatch(Side* side);
   int64_t SpinNs() const;
   Pause PlanPause(int64_t now_ns) const;
+  Status Rehearse(const Pause& pause, int64_t now_ns);
   Status Wait(const Pause& pause, int64_t now_ns);
   // With an empty batch: how many the engines have, or have completed and are not booked.
   uint32_t InFlight() const {

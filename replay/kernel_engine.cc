@@ -118,6 +118,14 @@ Result<size_t> KernelEngine::Reap(std::span<EngineCompletion> out, int64_t deadl
   }
 }
 
+Status KernelEngine::Rehearse() {
+  RETURN_IF_ERROR(AttachOnce());
+  if (in_flight_ > 0 || targets_.empty()) return OkStatus();
+  RETURN_IF_ERROR(IssueEmptyRead(rehearsed_));
+  rehearsed_ = (rehearsed_ + 1) % static_cast<uint32_t>(targets_.size());
+  return Collect();
+}
+
 void KernelEngine::DrainForClose() {
   std::vector<EngineCompletion> ignored(depth_);
   const int64_t deadline_ns = Clock::Monotonic()->NowNs() + kDrainNs;

@@ -23,6 +23,7 @@ class KernelEngine : public Engine {
   uint32_t in_flight() const override { return in_flight_; }
   Result<size_t> Submit(std::span<const EngineRequest> requests) override;
   Result<size_t> Reap(std::span<EngineCompletion> out, int64_t deadline_ns) override;
+  Status Rehearse() override;
 
  protected:
   explicit KernelEngine(const EngineOptions& options);
@@ -38,6 +39,9 @@ class KernelEngine : public Engine {
   // Returns when there is something to collect, after `wait_ns`, or earlier. `pool_busy`: the
   // pool's event_fd becoming readable must end the wait too.
   virtual Status Wait(int64_t wait_ns, bool pool_busy) = 0;
+  // Hands the kernel a read of no bytes at the start of a target, which Collect ignores; or does
+  // nothing where the kernel would not complete it within the submission.
+  virtual Status IssueEmptyRead(uint32_t target_index) = 0;
   // Whether Wait would only cost time (polled completion): Reap spins instead.
   virtual bool polls() const { return false; }
 
@@ -73,7 +77,8 @@ class KernelEngine : public Engine {
   uint32_t in_flight_ = 0;  // accepted and not yet reaped
   std::unique_ptr<SyncPool> pool_;
   std::vector<SyncPool::Outcome> pool_outcomes_;
-  int64_t now_ns_ = 0;  // the latest stamp
+  int64_t now_ns_ = 0;      // the latest stamp
+  uint32_t rehearsed_ = 0;  // the target of the next rehearsal
 };
 
 }  // namespace blktape

@@ -31,8 +31,8 @@ class LibaioEngine : public KernelEngine {
  public:
   explicit LibaioEngine(const EngineOptions& options)
       : KernelEngine(options),
-        blocks_(options.depth + kWakes),
-        events_(options.depth + kWakes),
+        blocks_(options.depth + kOwnBlocks),
+        events_(options.depth + kOwnBlocks),
         discards_(DiscardRing::Open(options.depth)),
         discard_rule_(DiscardRule::Of(options.targets)) {
     pending_.reserve(options.depth);
@@ -130,20 +130,31 @@ class LibaioEngine : public KernelEngine {
     return TakeEvents(1, wait_ns);
   }
 
+  Status IssueEmptyRead(uint32_t target_index) override {
+    if (out_[kEmptyRead]) return OkStatus();
+    io_prep_pread(&blocks_[depth() + kEmptyRead], targets()[target_index]->fd(), nullptr, 0, 0);
+    (void)SubmitOwn(kEmptyRead);
+    return OkStatus();
+  }
+
  private:
-  // What ends a wait besides events of the context itself: each has a block of its own, behind
-  // those of the slots.
-  enum Wake : uint32_t { kPoolWake, kDiscardWake, kWakes };
+  // Blocks behind those of the slots: what ends a wait besides events of the context itself, and
+  // the read of no bytes.
+  enum OwnBlock : uint32_t { kPoolWake, kDiscardWake, kEmptyRead, kOwnBlocks };
 
   // Whether the wait will end when `fd` is readable.
-  bool Arm(Wake wake, int fd) {
-    if (armed_[wake] || !wake_works_) return armed_[wake];
-    iocb* block = &blocks_[depth() + wake];
-    io_prep_poll(block, fd, POLLIN);
-    wake_works_ = io_submit(context_, 1, &block) == 1;  // not before Linux 4.19
-    armed_[wake] = wake_works_;
-    in_kernel_ += wake_works_ ? 1 : 0;
+  bool Arm(OwnBlock wake, int fd) {
+    if (out_[wake] || !wake_works_) return out_[wake];
+    io_prep_poll(&blocks_[depth() + wake], fd, POLLIN);
+    wake_works_ = SubmitOwn(wake);  // not before Linux 4.19
     return wake_works_;
+  }
+
+  bool SubmitOwn(OwnBlock own) {
+    iocb* block = &blocks_[depth() + own];
+    out_[own] = io_submit(context_, 1, &block) == 1;
+    in_kernel_ += out_[own] ? 1 : 0;
+    return out_[own];
   }
 
   void TakeDiscards() {
@@ -189,7 +200,7 @@ class LibaioEngine : public KernelEngine {
     for (int i = 0; i < count; ++i) {
       const uint32_t slot = SlotOf(events_[static_cast<size_t>(i)].obj);
       if (slot >= depth()) {
-        armed_[slot - depth()] = false;
+        out_[slot - depth()] = false;
         continue;
       }
       Finish(slot, static_cast<int64_t>(events_[static_cast<size_t>(i)].res));
@@ -198,11 +209,11 @@ class LibaioEngine : public KernelEngine {
   }
 
   io_context_t context_ = nullptr;
-  std::vector<iocb> blocks_;  // one a slot, and one a Wake
+  std::vector<iocb> blocks_;  // one a slot, and one an OwnBlock
   std::vector<io_event> events_;
   std::vector<iocb*> pending_;  // issued, not yet taken by the kernel
   size_t in_kernel_ = 0;
-  bool armed_[kWakes] = {};
+  bool out_[kOwnBlocks] = {};
   bool wake_works_ = true;
   bool flush_works_ = true;
   const std::unique_ptr<DiscardRing> discards_;  // null where the kernel has no io_uring

@@ -340,7 +340,13 @@ class OneRequestEngine : public Engine {
     out_ = false;
     return size_t{1};
   }
+  Status Rehearse() override {
+    rehearsals_ns.push_back(clock_->NowNs());
+    EXPECT_FALSE(out_);
+    return OkStatus();
+  }
   std::optional<int64_t> first_wait_ns;
+  std::vector<int64_t> rehearsals_ns;
 
  private:
   Clock* const clock_;
@@ -415,6 +421,23 @@ TEST(IssuerSleepTest, WithNothingOutThePollingBeginsASpinBeforeTheDueTime) {
   // The long sleep, the short one, and that for the completion.
   ASSERT_EQ(clock.slept_until_ns.size(), 3u);
   EXPECT_EQ(clock.slept_until_ns[1], kStartNs + 2'000'000 - 150'000);
+}
+
+TEST(IssuerSleepTest, PollingWithNothingOutRehearsesUntilShortlyBeforeTheDueTime) {
+  TickingClock clock;
+  OneRequestEngine engine(&clock, kStartNs + 2'001'000);
+  RunReads({2'000'000}, kSpins, &clock, &engine);
+  ASSERT_GE(engine.rehearsals_ns.size(), 1000u);
+  EXPECT_LT(engine.rehearsals_ns.front(), kStartNs + 2'000'000 - 149'000);
+  EXPECT_LT(engine.rehearsals_ns.back(), kStartNs + 2'000'000 - 9'900);
+  EXPECT_GT(engine.rehearsals_ns.back(), kStartNs + 2'000'000 - 11'000);
+}
+
+TEST(IssuerSleepTest, PollingWithARequestOutDoesNotRehearse) {
+  TickingClock clock;
+  OneRequestEngine engine(&clock, kStartNs + 3'000'000);
+  RunReads({0, 2'000'000}, kSpins, &clock, &engine);
+  for (const int64_t at_ns : engine.rehearsals_ns) EXPECT_LT(at_ns, kStartNs);
 }
 
 // The first sleep, of 1.6 ms, ends 480 us late, 230 us after the polling should have begun.

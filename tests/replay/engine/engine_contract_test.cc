@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <random>
 
+#include "replay/block_stat.h"
 #include "replay/engine_factory.h"
 #include "replay/target.h"
 #include "tests/replay/engine/test_devices.h"
@@ -228,6 +230,31 @@ TEST_P(EngineContractTest, FlushAndFlaggedWritesComplete) {
     EXPECT_EQ(write.bytes_done, 4096u) << flags;
   }
   EXPECT_EQ(Do(Request(3, Op::kFlush, 0, 0)).bytes_done, 0u);
+}
+
+TEST_P(EngineContractTest, ARehearsalIsNoRequest) {
+  const std::string sysfs = "/sys/class/block/" + (loop_ ? loop_->path().substr(5) : "none");
+  std::array<EngineCompletion, 4> some;
+  const auto rehearse = [&] {
+    for (int i = 0; i < 100; ++i) {
+      const Status rehearsed = engine_->Rehearse();
+      ASSERT_TRUE(rehearsed.ok()) << rehearsed.message();
+      ASSERT_EQ(engine_->in_flight(), 0u);
+    }
+    const auto nothing = engine_->Reap(some, 0);
+    ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+    EXPECT_EQ(*nothing, 0u);
+  };
+  const std::optional<BlockStat> before = ReadBlockStat(sysfs);
+  rehearse();
+  EXPECT_EQ(Do(Request(7, Op::kRead, 4096, 8192)).bytes_done, 8192u);
+  rehearse();
+  ASSERT_EQ(before.has_value(), loop_ != nullptr);
+  if (!before) return;
+  const std::optional<BlockStat> after = ReadBlockStat(sysfs);
+  ASSERT_TRUE(after.has_value());
+  EXPECT_EQ(after->reads - before->reads, 1u);
+  EXPECT_EQ(after->sectors() - before->sectors(), 16u);
 }
 
 TEST_P(EngineContractTest, CompletionsAreStampedBetweenSubmissionAndReaping) {
