@@ -2,10 +2,11 @@
 
     bazel run -c opt //tests/benchmarks:rate -- [--depths 1,32] [--rounds 5] [--seconds 2] [--targets null,zram,loop]
 
-4 KiB random reads at a queue depth on a zram device, on a loop device over memory, and on nothing
-(our null engine; a loop of io_uring NOPs; fio's null engine). Every program runs once a round; ratios
-are medians over the rounds. CPU is user and system time an I/O of the program's threads, kernel workers
-of its ring included, during the run (of fio from start to end). `fio replay` is fio with --read_iolog of the same I/Os.
+4 KiB random reads at a queue depth on a zram device, on a loop device over memory, and on nothing (our null engine;
+a loop of io_uring NOPs; fio's null engine, and its io_uring writing to /dev/null). Every program runs once a round;
+ratios are medians over the rounds. CPU is user and system time an I/O of the program's threads, kernel workers of
+its ring included, during the run (of fio from start to end). `fio replay` is fio with --read_iolog of the same
+I/Os.
 blktape keeps idle CPUs from halting where it may (see replay/realtime.h), which speeds up whatever wakes
 them; `loop, no halts` is the io_uring loop while that is so for it too.
 """
@@ -48,20 +49,24 @@ def run_fio(target, depth, words):
     common_words = ["--ioengine=io_uring", "--fixedbufs", "--filename=" + target, "--direct=1"]
     if not target:
         common_words = ["--ioengine=null", "--size=%d" % SPAN]
+    elif target == "/dev/null":
+        common_words = ["--ioengine=io_uring", "--fixedbufs", "--filename=" + target, "--size=%d" % SPAN]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.check_output(
         ["fio", "--name=rate", "--bs=4k", "--iodepth=%d" % depth, "--output-format=json", "--eta=never", "--thread",
          *common_words, *words], text=True)
     job = json.loads(said[said.index("{"):])["jobs"][0]
-    wall_ns = job["read"]["runtime"] * 1e6
+    did = job["read"] if job["read"]["total_ios"] else job["write"]
+    wall_ns = did["runtime"] * 1e6
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return figure(job["read"]["total_ios"], wall_ns, cpu_s * 1e9)
+    return figure(did["total_ios"], wall_ns, cpu_s * 1e9)
 
 
 def write_iolog(trace, target, path, count):
     """Of the trace's first `count` I/Os, as fio takes them."""
     with open(path, "w", encoding="ascii") as file:
+        target = target or "nothing"  # the null engine opens no file
         file.write("fio version 2 iolog\n%s add\n%s open\n" % (target, target))
         for row in blktape.dump(trace)[:count]:
             file.write("%s read %d %s\n" % (target, int(row["lba"]) * 512, row["bytes"]))
@@ -102,12 +107,14 @@ def measure(bench, trace, name, target, depth, options):
     if depth > 1:
         contestants["blktape --threads 2"] = lambda: run_blktape(trace, target, depth, seconds, ["--threads", 2])
     if common.have("fio"):
-        timed = ["--rw=randread", *(["--registerfiles"] if target else []), "--norandommap", "--time_based", "--runtime=%g" % seconds]
-        contestants["fio"] = lambda: run_fio(target, depth, timed)
-        if target:
-            log = bench.path("iolog-" + name)
-            write_iolog(trace, target, log, 200_000)
-            contestants["fio replay"] = lambda: run_fio(target, depth, ["--read_iolog=" + log, "--replay_no_stall=1"])
+        timed = ["--norandommap", "--time_based", "--runtime=%g" % seconds]
+        reads = ["--rw=randread", *(["--registerfiles"] if target else []), *timed]
+        contestants["fio"] = lambda: run_fio(target, depth, reads)
+        if not target:
+            contestants["fio to /dev/null"] = lambda: run_fio("/dev/null", depth, ["--rw=randwrite", *timed])
+        log = bench.path("iolog-" + name)
+        write_iolog(trace, target, log, 200_000)
+        contestants["fio replay"] = lambda: run_fio(target, depth, ["--read_iolog=" + log, "--replay_no_stall=1"])
     results = common.interleaved(options.rounds, contestants)
     ours = results["blktape"]
     for program, theirs in results.items():
