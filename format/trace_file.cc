@@ -92,7 +92,16 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path
     return Status(StatusCode::kAlreadyExists, path + ": exists; nothing is overwritten");
   }
   const std::string partial_path = path + ".partial";
-  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(partial_path));
+  Result<std::unique_ptr<ByteSink>> created = CreateFile(partial_path);
+  if (created.status().code() == StatusCode::kAlreadyExists) {
+    return Status(StatusCode::kAlreadyExists,
+                  partial_path +
+                      " exists: a run that goes on or has died\n  try:  another name, "
+                      "or: blktape recover " +
+                      partial_path);
+  }
+  RETURN_IF_ERROR(created.status());
+  std::unique_ptr<ByteSink> sink = *std::move(created);
   Result<std::unique_ptr<TraceWriter>> writer = ToSink(sink.get(), header, options);
   if (!writer.ok()) {
     std::remove(partial_path.c_str());  // made a moment ago, and holds nothing

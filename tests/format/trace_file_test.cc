@@ -83,7 +83,9 @@ TEST_F(TraceFileTest, NothingIsOverwritten) {
   EXPECT_EQ(TraceWriter::Create(path_, TestHeader()).status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(Files(), UnorderedElementsAre("day.tape"));
   std::filesystem::rename(path_, path_ + ".partial");
-  EXPECT_EQ(TraceWriter::Create(path_, TestHeader()).status().code(), StatusCode::kAlreadyExists);
+  const Status refused = TraceWriter::Create(path_, TestHeader()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(refused.message(), HasSubstr("blktape recover " + path_ + ".partial"));
   EXPECT_EQ(*ReadFile(path_ + ".partial"), "precious");
 }
 
