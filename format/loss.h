@@ -14,6 +14,10 @@ bool IsHarmlessDamage(const proto::Loss& loss);
 // "ring overrun", "relay drop", ...: for people.
 const char* LossReasonName(proto::LossReason reason);
 
+// Reasons above are none: a reader takes them for LOSS_REASON_UNSPECIFIED, which bounds what is
+// kept by reason.
+inline constexpr int kMaxLossReason = 255;
+
 // Adds losses up by reason. Counts saturate.
 class LossTally {
  public:

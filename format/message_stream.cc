@@ -21,6 +21,17 @@ using google::protobuf::io::CodedOutputStream;
 // The first byte of a Message that holds a RecordBatch: field number, wire type 2.
 constexpr char kBatchTag = proto::Message::kBatchFieldNumber << 3 | 2;
 
+// Whether `message` is a batch and nothing else: only that may be large, as a decoder bounds it.
+bool IsBatchAlone(std::string_view message) {
+  if (message.empty() || message.front() != kBatchTag) return false;
+  message.remove_prefix(1);
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
+                      static_cast<int>(message.size()));
+  uint64_t bytes = 0;
+  return in.ReadVarint64(&bytes) &&
+         bytes == message.size() - static_cast<size_t>(in.CurrentPosition());
+}
+
 }  // namespace
 
 void AppendDelimited(const proto::Message& message, std::string* to) {
@@ -38,8 +49,7 @@ bool TakeDelimited(std::string_view* from, proto::Message* message) {
   if (!in.ReadVarint64(&bytes)) return false;
   from->remove_prefix(in.CurrentPosition());
   if (bytes > from->size()) return false;
-  const bool is_batch = !from->empty() && from->front() == kBatchTag;
-  if (bytes > kMaxSmallMessageBytes && !is_batch) return false;
+  if (bytes > kMaxSmallMessageBytes && !IsBatchAlone(from->substr(0, bytes))) return false;
   if (!message->ParseFromArray(from->data(), static_cast<int>(bytes))) return false;
   from->remove_prefix(bytes);
   return true;

@@ -10,7 +10,9 @@
 #include "format/frame_index.h"
 #include "format/frame_reader.h"
 #include "format/message_stream.h"
+#include "format/process_dictionary.h"
 #include "format/seek_table.h"
+#include "format/summary_check.h"
 
 namespace blktape {
 namespace {
@@ -23,8 +25,11 @@ class TraceReaderImpl : public TraceReader {
         frames_(source_.get()) {}
 
   Status Begin() {
-    RETURN_IF_ERROR(ReadSummaryFromEnd());
-    return ReadHeader();
+    ASSIGN_OR_RETURN(std::optional<proto::Summary> at_end, ReadSummaryFromEnd());
+    RETURN_IF_ERROR(ReadHeader());
+    // One that cannot be this trace's is met again, and reported, where it stands.
+    if (at_end && WhyNotOurs(*at_end) == nullptr) TakeSummary(*std::move(at_end));
+    return OkStatus();
   }
 
   const proto::Header& header() const override { return header_; }
@@ -85,10 +90,11 @@ class TraceReaderImpl : public TraceReader {
     std::string reason;
   };
 
-  Status ReadSummaryFromEnd() {
+  Result<std::optional<proto::Summary>> ReadSummaryFromEnd() {
+    std::optional<proto::Summary> summary;
     const Status rewound =
         source_->size_bytes() ? source_->Seek(0) : Status(StatusCode::kUnimplemented, "a pipe");
-    if (rewound.code() == StatusCode::kUnimplemented) return OkStatus();
+    if (rewound.code() == StatusCode::kUnimplemented) return summary;
     RETURN_IF_ERROR(rewound);
     ASSIGN_OR_RETURN(const std::optional<FrameExtent> last, FindLastFrame(source_.get()));
     if (last) {
@@ -101,11 +107,17 @@ class TraceReaderImpl : public TraceReader {
         proto::Message message;
         if (TakeDelimited(&content, &start) && start.has_frame() &&
             TakeDelimited(&content, &message) && message.has_summary()) {
-          TakeSummary(std::move(*message.mutable_summary()));
+          summary = std::move(*message.mutable_summary());
         }
       }
     }
-    return source_->Seek(0);
+    RETURN_IF_ERROR(source_->Seek(0));
+    return summary;
+  }
+
+  // Null where `summary` can be that of this trace.
+  const char* WhyNotOurs(const proto::Summary& summary) const {
+    return SummaryContradiction(header_, summary, source_->size_bytes());
   }
 
   Status ReadHeader() {
@@ -225,8 +237,7 @@ class TraceReaderImpl : public TraceReader {
         TakeBatch();
         break;
       case proto::Message::kLoss:
-        stored_losses_.Add(message_.loss());
-        Report(message_.loss());
+        TakeLoss(message_.mutable_loss());
         break;
       case proto::Message::kAnchor:
         observer_->OnAnchor(message_.anchor());
@@ -234,17 +245,17 @@ class TraceReaderImpl : public TraceReader {
       case proto::Message::kQueuedSizes:
         observer_->OnQueuedSizes(message_.queued_sizes());
         break;
-      case proto::Message::kProcessNames: {
-        uint32_t id = message_.process_names().first_id();
-        for (std::string& name : *message_.mutable_process_names()->mutable_names()) {
-          names_[id++] = std::move(name);
-        }
+      case proto::Message::kProcessNames:
+        TakeNames(message_.process_names());
         break;
-      }
       case proto::Message::kMark:
         observer_->OnMark(message_.mark());
         break;
       case proto::Message::kSummary:
+        if (const char* reason = WhyNotOurs(message_.summary()); reason != nullptr) {
+          DamagedFrame(std::string("a summary that contradicts the trace: ") + reason);
+          break;
+        }
         summary_seen_ = true;
         TakeSummary(std::move(*message_.mutable_summary()));
         break;
@@ -272,9 +283,33 @@ class TraceReaderImpl : public TraceReader {
     next_record_ += message_.batch().count();
   }
 
+  void TakeLoss(proto::Loss* loss) {
+    if (loss->reason() < 0 || loss->reason() > kMaxLossReason) {
+      loss->set_reason(proto::LOSS_REASON_UNSPECIFIED);
+    }
+    if (loss->has_device() && loss->device() >= static_cast<uint32_t>(header_.devices_size())) {
+      loss->clear_device();
+    }
+    stored_losses_.Add(*loss);
+    Report(*loss);
+  }
+
+  void TakeName(uint32_t id, std::string_view name) {
+    names_[id] = name.substr(0, ProcessDictionary::kMaxNameBytes);
+  }
+
+  void TakeNames(const proto::ProcessNames& names) {
+    uint32_t id = names.first_id();
+    for (const std::string& name : names.names()) {
+      // A writer has no more: what refers to one of these has no name.
+      if (id >= ProcessDictionary::kMaxNames) return;
+      TakeName(id++, name);
+    }
+  }
+
   void TakeSummary(proto::Summary summary) {
     for (int id = 0; id < summary.process_names_size(); ++id) {
-      names_[static_cast<uint32_t>(id)] = summary.process_names(id);
+      TakeName(static_cast<uint32_t>(id), summary.process_names(id));
     }
     summary_ = std::move(summary);
   }

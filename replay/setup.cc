@@ -155,7 +155,6 @@ std::optional<Footprint> FootprintFromSummary(const proto::Summary& summary, int
     if (op < kOpCount) footprint.records_by_op[op] = count;
   }
   for (const proto::DeviceExtent& extent : summary.extents()) {
-    if (extent.device() >= footprint.devices.size()) footprint.devices.resize(extent.device() + 1);
     footprint.devices[extent.device()] = {
         .records = extent.records(),
         .begin_bytes = extent.begin_bytes(),
