@@ -20,8 +20,9 @@ class FootprintMeter {
  public:
   static constexpr uint64_t kBlockBytes = 4096;
   static constexpr size_t kChunks = 524'288;
-  // No request is longer; of one that says so only the beginning is looked at.
-  static constexpr uint64_t kLongestBytes = uint64_t{4} << 30;
+  // Drives take no longer data requests. Of one that says so only the beginning is looked at, so
+  // that a few bytes of a file cannot cost millions of blocks.
+  static constexpr uint64_t kLongestBytes = uint64_t{64} << 20;
 
   struct Sizes {
     uint64_t bytes = 0;        // touched at all

@@ -8,6 +8,7 @@
 #include "analysis/foreground.h"
 #include "analysis/in_flight.h"
 #include "analysis/interval_union.h"
+#include "analysis/plausible.h"
 #include "analysis/reorder_buffer.h"
 #include "base/check.h"
 #include "base/saturating.h"
@@ -18,9 +19,6 @@ namespace {
 
 constexpr size_t kMaxDevices = 4096;
 constexpr size_t kMaxProcesses = 65'536;
-// Differences of two such times cannot overflow, nor can sums of a few of them.
-constexpr int64_t kPlausibleNs = int64_t{1} << 60;
-
 bool IsData(const IoRecord& io) {
   return (io.op == Op::kRead || io.op == Op::kWrite) && io.bytes > 0;
 }
@@ -44,7 +42,7 @@ void CountByKind(const IoRecord& io, Profile::Totals* reads, Profile::Totals* wr
                  Profile::Totals* other) {
   Profile::Totals* totals = io.op == Op::kRead ? reads : io.op == Op::kWrite ? writes : other;
   ++totals->ios;
-  totals->bytes += io.bytes;
+  totals->bytes = SaturatingAdd(totals->bytes, io.bytes);
 }
 
 void MergeInto(const Profile::Latencies& from, Profile::Latencies* to) {
@@ -105,7 +103,7 @@ struct ProfileBuilder::Impl {
   FootprintMeter footprint;
 
   std::optional<int64_t> Plausible(const std::optional<int64_t>& time_ns) {
-    if (!time_ns || (*time_ns >= -kPlausibleNs && *time_ns <= kPlausibleNs)) return time_ns;
+    if (!time_ns || IsPlausibleNs(*time_ns)) return time_ns;
     ++profile.implausible_times;
     return std::nullopt;
   }
@@ -248,13 +246,13 @@ void ProfileBuilder::Add(const IoRecord& io) {
   ++profile.ios;
   Profile::Totals& of_op = profile.by_op[OpIndex(io.op)];
   ++of_op.ios;
-  of_op.bytes += io.bytes;
+  of_op.bytes = SaturatingAdd(of_op.bytes, io.bytes);
   const bool data = IsData(io);
   const bool waited = WaitClassOf(io) != WaitClass::kBackground;
   if (data) ++profile.data_requests;
   if (waited) {
     ++profile.foreground.ios;
-    profile.foreground.bytes += io.bytes;
+    profile.foreground.bytes = SaturatingAdd(profile.foreground.bytes, io.bytes);
   }
   if (io.op == Op::kWrite && (io.flags & kFlagFua) != 0) ++profile.fua_writes;
   if (io.op == Op::kWrite && (io.flags & kFlagSync) != 0) ++profile.sync_writes;
@@ -291,8 +289,10 @@ void ProfileBuilder::OnLoss(const proto::Loss& loss) {
   Profile& profile = impl_->profile;
   Profile::Loss& total = profile.losses[loss.reason()];
   if (loss.has_count()) {
-    total.count += loss.count();
-    if (MeansLostEvents(loss.reason())) profile.lost_events += loss.count();
+    total.count = SaturatingAdd(total.count, loss.count());
+    if (MeansLostEvents(loss.reason())) {
+      profile.lost_events = SaturatingAdd(profile.lost_events, loss.count());
+    }
   } else {
     ++total.unknowable;
     if (MeansLostEvents(loss.reason())) profile.losses_uncountable = true;
@@ -304,8 +304,9 @@ void ProfileBuilder::OnQueuedSizes(const proto::QueuedSizes& sizes) {
   if (impl_->options.device || impl_->options.from_ns || impl_->options.to_ns) return;
   Profile& profile = impl_->profile;
   profile.has_queued_sizes = true;
-  profile.flushes_asked = profile.flushes_asked.value_or(0) + sizes.flushes_asked();
-  profile.flagged_writes_asked = profile.flagged_writes_asked.value_or(0) + sizes.flagged_writes();
+  profile.flushes_asked = SaturatingAdd(profile.flushes_asked.value_or(0), sizes.flushes_asked());
+  profile.flagged_writes_asked =
+      SaturatingAdd(profile.flagged_writes_asked.value_or(0), sizes.flagged_writes());
   for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
     if (entry.bytes() == 0) continue;
     if (entry.op() == static_cast<uint32_t>(Op::kRead)) {
@@ -343,6 +344,7 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
         std::max(in.last_arrival_ns, in.last_event_ns) - *profile.first_arrival_ns;
   }
   profile.busy_ns = in.all_busy.measure_ns();
+  profile.busy_cut = in.all_busy.out_of_order();
   profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
   profile.depth = DepthOf(in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
   profile.depth_all = DepthOf(in.all_in_flight, profile.observed_ns, profile.busy_ns);

@@ -93,6 +93,9 @@ struct Profile {
   uint64_t negative_times = 0;     // issue before queue, or completion before issue
   uint64_t implausible_times = 0;  // beyond +-2^60 ns: taken as absent
   uint64_t out_of_order = 0;       // arrivals before the arrival of the record before
+  // I/Os whose issue lies so far before those of their neighbours that a part of their time at the
+  // drive is in no busy time: busy_ns is then a lower bound.
+  uint64_t busy_cut = 0;
   const Totals& of(Op op) const { return by_op[static_cast<size_t>(op)]; }
 
   // Sizes: of data requests, and of what software queued before merging (empty if not recorded).

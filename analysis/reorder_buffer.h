@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <queue>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,8 @@ namespace blktape {
 // records do: they come by arrival, but were issued, later, in an order of their own. An item of
 // time t may leave once nothing can follow with a time before t, which is when an arrival of t or
 // later has come. Items of equal time keep the order in which they came. Holds at most `capacity`
-// items: beyond that the earliest leaves early. Not thread-safe.
+// items: beyond that the earliest leaves early. An item costs the logarithm of what is held,
+// whatever the order. Not thread-safe.
 template <typename Item>
 class ReorderBuffer {
  public:
@@ -21,43 +24,75 @@ class ReorderBuffer {
 
   void Push(int64_t time_ns, Item item) {
     // From the back: nearly always the place is there.
-    items_.emplace_back(time_ns, std::move(item));
-    for (size_t at = items_.size() - 1; at > head_ && items_[at - 1].first > items_[at].first;
-         --at) {
-      std::swap(items_[at - 1], items_[at]);
+    size_t at = items_.size();
+    while (at > head_ && items_.size() - at < kSteps && items_[at - 1].time_ns > time_ns) --at;
+    if (at > head_ && items_[at - 1].time_ns > time_ns) {
+      far_.push({time_ns, next_++, std::move(item)});
+      return;
     }
+    items_.insert(items_.begin() + static_cast<std::ptrdiff_t>(at),
+                  {time_ns, next_++, std::move(item)});
   }
 
   // Calls `take(time_ns, item)` for all that may leave now that an arrival of `watermark_ns` has
   // come.
   template <typename Take>
   void Release(int64_t watermark_ns, Take&& take) {
-    while (items_.size() - head_ > kSlack) {
-      if (items_[head_].first > watermark_ns && items_.size() - head_ <= kCapacity) break;
+    while (held() > kSlack) {
+      if (held() <= kCapacity && FirstNs() > watermark_ns) break;
       Pop(take);
     }
     if (head_ >= kCapacity) {
-      items_.erase(items_.begin(), items_.begin() + static_cast<int64_t>(head_));
+      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
     }
   }
 
   template <typename Take>
   void ReleaseAll(Take&& take) {
-    while (head_ < items_.size()) Pop(take);
+    while (held() > 0) Pop(take);
     items_.clear();
     head_ = 0;
   }
 
  private:
+  // An item whose place is further from the back waits in `far_`.
+  static constexpr size_t kSteps = 64;
+
+  struct Held {
+    int64_t time_ns;
+    uint64_t number;  // in the order of coming
+    Item item;
+    bool LeavesBefore(const Held& other) const {
+      return std::pair(time_ns, number) < std::pair(other.time_ns, other.number);
+    }
+  };
+  struct LeavesAfter {
+    bool operator()(const Held& a, const Held& b) const { return b.LeavesBefore(a); }
+  };
+
+  size_t held() const { return items_.size() - head_ + far_.size(); }
+  bool FarIsFirst() const {
+    return !far_.empty() && (head_ == items_.size() || far_.top().LeavesBefore(items_[head_]));
+  }
+  int64_t FirstNs() const { return FarIsFirst() ? far_.top().time_ns : items_[head_].time_ns; }
+
   template <typename Take>
   void Pop(Take& take) {
-    const auto& [time_ns, item] = items_[head_++];
-    take(time_ns, item);
+    if (FarIsFirst()) {
+      const Held first = far_.top();
+      far_.pop();
+      take(first.time_ns, first.item);
+    } else {
+      const Held& first = items_[head_++];
+      take(first.time_ns, first.item);
+    }
   }
 
-  std::vector<std::pair<int64_t, Item>> items_;
-  size_t head_ = 0;  // items before it have left
+  std::vector<Held> items_;  // in order
+  size_t head_ = 0;          // items before it have left
+  std::priority_queue<Held, std::vector<Held>, LeavesAfter> far_;
+  uint64_t next_ = 0;
 };
 
 }  // namespace blktape

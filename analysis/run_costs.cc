@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/interval_union.h"
+#include "analysis/plausible.h"
 #include "analysis/reorder_buffer.h"
 #include "base/check.h"
 
@@ -132,10 +133,11 @@ RunCostsBuilder::~RunCostsBuilder() = default;
 
 void RunCostsBuilder::OnLoss(const proto::Loss& loss) { impl_->profile.OnLoss(loss); }
 
-void RunCostsBuilder::Add(const IoRecord& io) {
+void RunCostsBuilder::Add(const IoRecord& record) {
   Impl& in = *impl_;
   ++in.records;
-  in.profile.Add(io);
+  in.profile.Add(record);
+  const IoRecord io = WithPlausibleTimes(record);
   const std::optional<size_t> segment =
       io.ordinal ? in.segmentation->SegmentOf(*io.ordinal) : std::nullopt;
   if (!segment) {
@@ -173,9 +175,11 @@ RunCosts RunCostsBuilder::Finish(const proto::Header& header,
     cost.response_ns = ResponseCost(in.segmentation->segments[k], state);
     cost.tail_ns = state.tail.MeanOf(TailCount(state.all.count));
     if (!state.busy.empty()) cost.busy_ns = static_cast<double>(state.busy.measure_ns());
+    costs.cut += state.busy.out_of_order();
     costs.segments.push_back(cost);
   }
   costs.wait_ns = in.waits.measure_ns();
+  costs.cut += in.waits.out_of_order();
   costs.records = in.records;
   costs.outside = in.outside;
   costs.incomplete = in.incomplete;

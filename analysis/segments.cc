@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/plausible.h"
 #include "base/check.h"
+#include "base/saturating.h"
 
 namespace blktape {
 
@@ -64,7 +66,8 @@ void SegmentCutter::Consider(uint64_t ordinal, bool idle) {
   }
 }
 
-void SegmentCutter::Add(const IoRecord& io) {
+void SegmentCutter::Add(const IoRecord& record) {
+  const IoRecord io = WithPlausibleTimes(record);
   const uint64_t ordinal = result_.records++;
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   const bool idle = arrival_ns && first_ns_ && *arrival_ns > busy_until_ns_ &&
@@ -75,10 +78,10 @@ void SegmentCutter::Add(const IoRecord& io) {
     busy_until_ns_ = std::max({busy_until_ns_, *arrival_ns, io.complete_ns.value_or(*arrival_ns)});
     result_.observed_ns = busy_until_ns_ - *first_ns_;
   }
-  if (io.op == Op::kRead) result_.read_bytes += io.bytes;
-  if (io.op == Op::kWrite) result_.write_bytes += io.bytes;
+  if (io.op == Op::kRead) result_.read_bytes = SaturatingAdd(result_.read_bytes, io.bytes);
+  if (io.op == Op::kWrite) result_.write_bytes = SaturatingAdd(result_.write_bytes, io.bytes);
   if (io.op == Op::kRead || io.op == Op::kWrite) {
-    running_.bytes += io.bytes;
+    running_.bytes = SaturatingAdd(running_.bytes, io.bytes);
     if (io.bytes > 0) ++result_.data_requests;
   }
   const WaitClass wait_class = result_.ClassOf(io);

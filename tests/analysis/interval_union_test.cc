@@ -146,5 +146,26 @@ TEST(ReorderBufferTest, LetsTheEarliestGoWhenItIsFull) {
   EXPECT_EQ(taken, 300'000 - ReorderBuffer<int>::kCapacity);
 }
 
+TEST(ReorderBufferTest, AnyOrderWithinTheCapacityIsPutRightAndEqualTimesStayAsTheyCame) {
+  ReorderBuffer<int> buffer;
+  std::vector<std::pair<int64_t, int>> left;
+  const auto take = [&left](int64_t time_ns, int item) { left.emplace_back(time_ns, item); };
+  // Backwards, each time twice: every item belongs before all that came.
+  constexpr int kTimes = 5'000;
+  for (int i = 0; i < 2 * kTimes; ++i) {
+    buffer.Push(kTimes - i / 2, i);
+    buffer.Release(/*watermark_ns=*/0, take);
+  }
+  EXPECT_TRUE(left.empty());
+  buffer.Release(/*watermark_ns=*/kTimes + 1, take);
+  buffer.ReleaseAll(take);
+  ASSERT_EQ(left.size(), 2u * kTimes);
+  for (int i = 0; i < kTimes; ++i) {
+    const int first = 2 * (kTimes - 1 - i);
+    EXPECT_EQ(left[2 * i], std::pair(int64_t{i + 1}, first));
+    EXPECT_EQ(left[2 * i + 1], std::pair(int64_t{i + 1}, first + 1));
+  }
+}
+
 }  // namespace
 }  // namespace blktape

@@ -416,5 +416,40 @@ TEST(ProfileTest, OddRecordsNeverHurt) {
   }
 }
 
+TEST(ProfileTest, LossesThatDoNotFitTheirNumberAreStillLosses) {
+  ProfileBuilder builder;
+  proto::Loss loss;
+  loss.set_reason(proto::RING_OVERRUN);
+  loss.set_count(uint64_t{1} << 63);
+  builder.OnLoss(loss);
+  builder.OnLoss(loss);  // 2 x 2^63 = 2^64, which is 0 in 64 bits
+  const Profile profile =
+      builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+  EXPECT_EQ(profile.lost_events, UINT64_MAX);
+  EXPECT_TRUE(profile.DataMissing());
+}
+
+// 65,601 I/Os arrive at 0 and are issued at the end; then one arrives late that was issued, and
+// complete, before all of them: more than the buffer holds.
+TEST(ProfileTest, AnIoTooFarOutOfTheOrderOfIssueIsSaidToCountInPartOnly) {
+  ProfileBuilder builder;
+  IoRecord io;
+  io.bytes = 4096;
+  io.lba = Lba(0);
+  for (int i = 0; i < 2 * 65'536; ++i) {
+    io.queue_ns = i;
+    io.issue_ns = 1'000'000 + i;
+    io.complete_ns = 1'000'001 + i;
+    builder.Add(io);
+  }
+  io.queue_ns = 2 * 65'536;
+  io.issue_ns = 2 * 65'536;
+  io.complete_ns = 900'000;
+  builder.Add(io);
+  const Profile profile =
+      builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+  EXPECT_EQ(profile.busy_cut, 1u);
+}
+
 }  // namespace
 }  // namespace blktape

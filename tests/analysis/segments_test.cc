@@ -171,5 +171,16 @@ TEST(SegmentsTest, AnOrdinalFindsItsSegment) {
   EXPECT_EQ(cut.SegmentOf(4'000), std::nullopt);
 }
 
+// The trace's times are what a file says: 2^62 and -2^62 are no times, and their difference is
+// none.
+TEST(SegmentsTest, TimesThatNoClockShowsCountAsAbsent) {
+  const int64_t far_ns = int64_t{1} << 62;
+  const Segmentation cut = Cut({Io(Op::kRead, 4096, -far_ns, -far_ns), Io(Op::kRead, 4096, 0, 10),
+                                Io(Op::kRead, 4096, 100, 130), Io(Op::kRead, 4096, far_ns, far_ns),
+                                Io(Op::kRead, 4096, INT64_MAX, INT64_MIN)});
+  EXPECT_EQ(cut.observed_ns, 130);
+  EXPECT_EQ(cut.records, 5u);
+}
+
 }  // namespace
 }  // namespace blktape
