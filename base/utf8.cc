@@ -28,6 +28,27 @@ size_t CharacterBytes(std::string_view text) {
   return 0;
 }
 
+std::string Printable(std::string_view text, bool lines) {
+  const std::string clean = ToUtf8(text);
+  std::string printable;
+  printable.reserve(clean.size());
+  for (size_t i = 0; i < clean.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(clean[i]);
+    if (lines && byte == '\n') {
+      printable += '\n';
+    } else if (byte < 0x20 || byte == 0x7F) {
+      printable += '?';
+    } else if (byte == 0xC2 && static_cast<uint8_t>(clean[i + 1]) < 0xA0) {
+      // U+0080 to U+009F, the other set of control characters, is C2 80 to C2 9F.
+      printable += '?';
+      ++i;
+    } else {
+      printable += clean[i];
+    }
+  }
+  return printable;
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view text) {
@@ -55,17 +76,8 @@ std::string ToUtf8(std::string_view text) {
   return clean;
 }
 
-std::string ToPrintable(std::string_view text) {
-  std::string printable = ToUtf8(text);
-  for (size_t i = 0; i < printable.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(printable[i]);
-    if (byte < 0x20 || byte == 0x7F) printable[i] = '?';
-    // U+0080 to U+009F, the other set of control characters, is C2 80 to C2 9F.
-    if (byte == 0xC2 && static_cast<uint8_t>(printable[i + 1]) < 0xA0) {
-      printable.replace(i, 2, "?");
-    }
-  }
-  return printable;
-}
+std::string ToPrintable(std::string_view text) { return Printable(text, /*lines=*/false); }
+
+std::string ToPrintableLines(std::string_view text) { return Printable(text, /*lines=*/true); }
 
 }  // namespace blktape

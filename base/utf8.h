@@ -13,5 +13,7 @@ std::string ToUtf8(std::string_view text);
 
 // `text` with every control character replaced by "?": safe on a terminal.
 std::string ToPrintable(std::string_view text);
+// The same of several lines: line breaks stay.
+std::string ToPrintableLines(std::string_view text);
 
 }  // namespace blktape

@@ -12,6 +12,7 @@
 #include "analysis/report_text.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "format/trace_reader.h"
 
 namespace blktape {
@@ -49,7 +50,7 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
                                        nlohmann::json::error_handler_t::replace) +
                 "\n"
           : ProfileText(*profile, std::filesystem::path(options.trace).filename().string());
-  std::fputs(text.c_str(), stdout);
+  Print(stdout, text);
   return profile->DataMissing() ? kExitDegraded : kExitOk;
 }
 

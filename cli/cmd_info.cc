@@ -12,10 +12,12 @@
 #include <string_view>
 
 #include "base/quantity.h"
+#include "base/saturating.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/proto_json.h"
 #include "cli/trace_info.h"
 #include "format/io_record.h"
@@ -209,7 +211,9 @@ class InfoText {
       for (char& c : what) c = c == '_' ? ' ' : static_cast<char>(std::tolower(c));
       if (mark.value_ns() != 0) what += " of " + FormatDurationNs(mark.value_ns());
       if (info_.header.has_start()) {
-        what += ", " + FormatDurationNs(mark.at_ns() - info_.header.start().monotonic_ns()) +
+        what += ", " +
+                FormatDurationNs(
+                    SaturatingSubtract(mark.at_ns(), info_.header.start().monotonic_ns())) +
                 " after the beginning";
       }
       if (!mark.detail().empty()) what += ": " + mark.detail();
@@ -312,7 +316,7 @@ int RunInfo(const InfoOptions& options) {
   const auto info = ReadTraceInfo(options.trace);
   if (!info.ok()) return Fail(info.status());
   const std::string text = options.json ? InfoJson(**info) : InfoText(**info).Text();
-  std::fputs(text.c_str(), stdout);
+  Print(stdout, text);
   return (*info)->whole() ? kExitOk : kExitDegraded;
 }
 

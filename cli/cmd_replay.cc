@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/replay_report.h"
 #include "cli/target_consent.h"
@@ -187,7 +188,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   TellShared(*preview, "--map DEVICE=TARGET for each, or =none to leave one out");
   const bool lost = TellLosses(flags->replay.trace_path);
   if (flags->dry_run) {
-    std::fputs(PreviewText(*preview).c_str(), stdout);
+    Print(stdout, PreviewText(*preview));
     return kExitOk;
   }
   if (ChangesDevices(flags->replay, *preview) && !flags->yes) {
@@ -214,7 +215,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
                   .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)
                   .c_str());
   } else {
-    std::fputs(ReplayText(*profile, *outcome).c_str(), stdout);
+    Print(stdout, ReplayText(*profile, *outcome));
     if (keep) std::printf("\nresult      %s\n", flags->replay.result_path.c_str());
   }
   // Damage shows only in reading the whole trace, which the replay has done by now.

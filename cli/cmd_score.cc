@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/score_session.h"
 #include "cli/target_consent.h"
@@ -162,7 +163,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
       .on_repeat =
           [&line](const RepeatedCycle& cycle) {
             line.Clear();
-            std::fprintf(stderr, "measured again: %s\n", cycle.reasons.front().c_str());
+            Print(stderr, "measured again: " + cycle.reasons.front() + "\n");
           },
       .on_progress = [&line](const std::string& label,
                              const ReplayProgress& now) { line.Show(ProgressText(label, now)); },
@@ -182,7 +183,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
       ScoreJson(*report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   Status written = WriteWhole(session.folder + "/report.txt", text);
   if (written.ok()) written = WriteWhole(session.folder + "/report.json", json);
-  std::fputs(options.json ? json.c_str() : text.c_str(), stdout);
+  Print(stdout, options.json ? json : text);
   if (!written.ok()) return Fail(written);
   if (!options.json) {
     std::printf("\nReport and result traces: %s/report.txt, report.json, *.tape\n",

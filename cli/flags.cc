@@ -13,6 +13,7 @@
 #include "base/quantity.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/print.h"
 
 namespace blktape {
 namespace {
@@ -241,7 +242,7 @@ int RunVerb(const Command& command, const Line& line) {
 }  // namespace
 
 int Fail(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  Print(stderr, "error: " + status.message() + "\n");
   if (status.code() == StatusCode::kPermissionDenied && geteuid() != 0 &&
       status.message().find("try:") == std::string::npos) {
     std::fprintf(stderr, "  try:  sudo blktape ..., or as a user who may\n");
@@ -250,7 +251,7 @@ int Fail(const Status& status) {
 }
 
 int UsageError(const std::string& message) {
-  std::fprintf(stderr, "error: %s\n", message.c_str());
+  Print(stderr, "error: " + message + "\n");
   return kExitUsage;
 }
 

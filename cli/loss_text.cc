@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/quantity.h"
+#include "cli/print.h"
 
 namespace blktape {
 namespace {
@@ -50,7 +51,7 @@ std::vector<std::string> LossLog::Lines() const {
 
 void LossLog::Warn(const std::string& name) const {
   for (const std::string& line : Lines()) {
-    std::fprintf(stderr, "warning: %s: %s\n", name.c_str(), line.c_str());
+    Print(stderr, "warning: " + name + ": " + line + "\n");
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/quantity.h"
+#include "cli/print.h"
 #include "cli/replay_report.h"
 #include "format/trace.pb.h"
 #include "replay/target.h"
@@ -50,7 +51,7 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
 
 void TellShared(const ReplayPreview& preview, const std::string& way_out) {
   for (const std::string& one : preview.shared) {
-    std::fprintf(stderr, "warning: %s: their I/Os go to the same addresses\n", one.c_str());
+    Print(stderr, "warning: " + one + ": their I/Os go to the same addresses\n");
   }
   if (!preview.shared.empty() && !way_out.empty()) {
     std::fprintf(stderr, "  try:  %s\n", way_out.c_str());
@@ -73,7 +74,7 @@ Status ConfirmOverwrite(const ReplayPreview& preview, const std::atomic<bool>& s
   }
   std::fprintf(stderr, "This will destroy what lies on\n");
   for (const proto::Device& target : preview.targets) {
-    std::fprintf(stderr, "  %s\n", DescribeTarget(target).c_str());
+    Print(stderr, "  " + DescribeTarget(target) + "\n");
   }
   std::fprintf(stderr, "Type yes to go on: ");
   // A read would go on waiting for the answer after a signal that only asks to stop.

@@ -32,5 +32,9 @@ TEST(Utf8Test, ControlCharactersCannotSteerATerminal) {
             "?2J");  // CSI as one character
 }
 
+TEST(Utf8Test, OfSeveralLinesTheBreaksStayAndWhatSteersATerminalGoes) {
+  EXPECT_EQ(ToPrintableLines("one\n\x1B[2Jtwo\r\n"), "one\n?[2Jtwo?\n");
+}
+
 }  // namespace
 }  // namespace blktape
