@@ -88,5 +88,14 @@ TEST(AddressMapTest, NamesAreThoseOfTheCommandLine) {
   EXPECT_EQ(ParseRemap("modulo").status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(AddressMapTest, NothingFitsATargetSmallerThanABlock) {
+  for (const Remap remap : {Remap::kRefuse, Remap::kOffset, Remap::kScale, Remap::kWrap}) {
+    for (const bool align : {false, true}) {
+      const AddressMap map = Make(remap, 0, kMiB, /*target=*/100, /*block=*/512, {}, align);
+      EXPECT_FALSE(map.Map(Lba(8), 512).ok()) << RemapName(remap);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace blktape
