@@ -109,12 +109,19 @@ struct {
   __type(value, __u64);
 } rare_sizes SEC(".maps");
 
-// Who queued a bio: the issue of it often happens in a kernel worker. Direct mapped by the bio's
-// address; an entry that was overwritten costs the exact pid, nothing else.
+// Who queued a bio, and when: the issue of it often happens in a kernel worker, and the stamp that
+// the kernel gives a request comes after throttling and the wait for a tag. Direct mapped by the
+// bio's address; an entry that was overwritten costs the queue time, which is then absent, and the
+// exact pid.
 #define OWNER_SLOTS 32768
 #define LAST_PROGRAM 2  // of an event, from 0; see PROBE
+#define MERGED_BIOS_LOOKED_AT 8
+#define MAX_DISCARD_RANGES 256  // of a request: what NVMe allows, no driver takes more
 struct owner {
   __u64 bio;
+  __u64 queue_ns;
+  __u64 sector;
+  __u32 sectors;  // what it asked for; splitting takes from its begin
   __u32 pid;
   __u32 seen;  // by so many of the programs of one event, 0 once the last has; see PROBE
 };
@@ -170,8 +177,12 @@ static __always_inline int Find(struct gendisk *disk) {
   return -1;
 }
 
-#define IS_OP(op, name) \
-  (bpf_core_enum_value_exists(enum req_op, name) && (op) == bpf_core_enum_value(enum req_op, name))
+// The enumeration is called req_opf before Linux 6.0.
+#define IS_OP(op, name)                                                               \
+  (bpf_core_enum_value_exists(enum req_op, name)                                      \
+       ? (op) == bpf_core_enum_value(enum req_op, name)                               \
+       : bpf_core_enum_value_exists(enum req_opf, name##___opf) &&                    \
+             (op) == bpf_core_enum_value(enum req_opf, name##___opf))
 
 static __always_inline __u8 OpOf(__u32 opf) {
   __u32 op = opf & 0xff;
@@ -228,11 +239,28 @@ static __always_inline struct blktape_slot *SlotOf(struct request *rq, int devic
   return bpf_map_lookup_elem(&slots, &index);
 }
 
-static __always_inline __u32 OwnerSlot(struct bio *bio) {
+static __always_inline __u32 OwnerSlot(__u64 bio) {
   // Bios are 256-byte aligned slab objects or lie in larger ones. The verifier lets nobody shift
   // more than the lower half of an address.
-  __u32 low = (__u32)(__u64)bio;
+  __u32 low = (__u32)bio;
   return (low >> 6 ^ low >> 17) & (OWNER_SLOTS - 1);
+}
+
+// What is known of the bio at this address, if what it asked for holds `sector`: an entry may be
+// of a bio that is gone.
+static __always_inline struct owner *KnownBio(__u64 address, __u64 sector) {
+  __u32 index = OwnerSlot(address);
+  struct owner *owner = bpf_map_lookup_elem(&owners, &index);
+  if (!owner || owner->bio != address) return 0;
+  return sector - owner->sector < owner->sectors || sector == owner->sector ? owner : 0;
+}
+
+static __always_inline struct owner *OwnerOf(struct bio *bio) {
+  __u64 sector = bio->bi_iter.bi_sector;
+  struct owner *owner = KnownBio((__u64)bio, sector);
+  if (owner) return owner;
+  // What was split off a bio was not queued itself; it points to the rest, which was.
+  return KnownBio((__u64)bio->bi_private, sector);
 }
 
 static __always_inline void TellName(__u32 pid, struct blktape_counters *counter) {
@@ -277,6 +305,20 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   return 1;
 }
 
+// When the earliest of a request's bios was queued. The first one it is but where others were put
+// before it, which is rare: a look at a few finds it.
+static __always_inline __u64 EarliestNs(struct bio *first, __u64 first_ns) {
+  __u64 earliest_ns = first_ns;
+  struct bio *bio = first;
+  for (int i = 0; i < MERGED_BIOS_LOOKED_AT; ++i) {
+    bio = bio->bi_next;
+    if (!bio) break;
+    struct owner *owner = OwnerOf(bio);
+    if (owner && owner->queue_ns < earliest_ns) earliest_ns = owner->queue_ns;
+  }
+  return earliest_ns;
+}
+
 static __always_inline void Issue(struct request *rq, bool again) {
   int device = Find(rq->q->disk);
   if (device < 0) return;
@@ -299,7 +341,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
   }
 
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
-  __u64 start_ns = rq->start_time_ns;
+  __u64 start_ns = 0;
   __u32 asked = 0;
   __u16 flags = FlagsOf(opf);
   slot->prio = 0;
@@ -330,10 +372,12 @@ static __always_inline void Issue(struct request *rq, bool again) {
     if (bio) {
       flags |= FlagsOf(bio->bi_opf);
       slot->prio = bio->bi_ioprio;
-      __u32 index = OwnerSlot(bio);
-      struct owner *owner = bpf_map_lookup_elem(&owners, &index);
-      if (owner && owner->bio == (__u64)bio) {
+      // Scattered ranges: told one by one when they complete.
+      if (op == kDiscard && bio->bi_next) slot->bytes = bio->bi_iter.bi_size;
+      struct owner *owner = OwnerOf(bio);
+      if (owner) {
         pid = owner->pid;
+        start_ns = EarliestNs(bio, owner->queue_ns);
       } else if (want_names) {
         TellName(pid, counter);  // of a kernel worker, most likely
       }
@@ -349,6 +393,32 @@ static __always_inline void Issue(struct request *rq, bool again) {
   slot->incarnation = incarnation;
   slot->issue_ns = bpf_ktime_get_ns();
   slot->rq = address;
+}
+
+// A discard can gather ranges that lie apart (queue/max_discard_segments): a record for each. What
+// touches is one.
+static __always_inline void EmitRanges(struct blktape_slot *slot, struct bio *bio, int status,
+                                       __u64 complete_ns, struct blktape_counters *counter) {
+  slot->sector = bio->bi_iter.bi_sector;
+  slot->bytes = bio->bi_iter.bi_size;
+  for (int i = 1; i < MAX_DISCARD_RANGES; ++i) {
+    bio = bio->bi_next;
+    if (!bio) break;
+    __u64 sector = bio->bi_iter.bi_sector;
+    __u32 bytes = bio->bi_iter.bi_size;
+    if (sector == slot->sector + (slot->bytes >> 9)) {
+      slot->bytes += bytes;
+      continue;
+    }
+    if (!Emit(slot, status, complete_ns, counter)) {
+      __sync_fetch_and_add(&counter->ring_full, 1);
+    }
+    slot->sector = sector;
+    slot->bytes = bytes;
+  }
+  if (!Emit(slot, status, complete_ns, counter)) {
+    __sync_fetch_and_add(&counter->ring_full, 1);
+  }
 }
 
 // The driver gave it back: the issue that follows is the one that counts.
@@ -388,7 +458,10 @@ static __always_inline void Complete(struct request *rq, int status, unsigned in
     return;
   }
   if (nr_bytes < rq->__data_len) return;  // a part; the rest follows
-  if (!Emit(slot, status, bpf_ktime_get_ns(), counter)) {
+  __u64 complete_ns = bpf_ktime_get_ns();
+  if (op == kDiscard && rq->bio && rq->bio->bi_next) {
+    EmitRanges(slot, rq->bio, status, complete_ns, counter);
+  } else if (!Emit(slot, status, complete_ns, counter)) {
     __sync_fetch_and_add(&counter->ring_full, 1);
   }
   slot->rq = 0;
@@ -431,7 +504,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
   if (!counter) return;
-  __u32 index = OwnerSlot(bio);
+  __u32 index = OwnerSlot((__u64)bio);
   struct owner *owner = bpf_map_lookup_elem(&owners, &index);
   if (!owner) return;
   bool known = owner->seen != 0 && owner->seen <= again && owner->bio == (__u64)bio;
@@ -439,9 +512,13 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   if (known) return;
   __u32 cpu = bpf_get_smp_processor_id();
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  __u32 bytes = bio->bi_iter.bi_size;
+  __u64 queue_ns = bpf_ktime_get_ns();
   owner->bio = (__u64)bio;
   owner->pid = pid;
-  __u32 bytes = bio->bi_iter.bi_size;
+  owner->queue_ns = queue_ns;
+  owner->sector = bio->bi_iter.bi_sector;
+  owner->sectors = bytes >> 9;
   bool preflush = HAS(opf, __REQ_PREFLUSH);
   bool counted = !IsOwn(pid);
   if (bytes == 0 && preflush) {
@@ -449,7 +526,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending) {
       if (pending->count == 0) {
-        pending->first_ns = bpf_ktime_get_ns();
+        pending->first_ns = queue_ns;
         pending->pid = pid;
       }
       __sync_fetch_and_add(&pending->count, 1);
@@ -471,7 +548,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
       Emit(left, 0, 0, counter);
     }
     struct blktape_slot entry = {.rq = key,
-                                 .start_ns = bpf_ktime_get_ns(),
+                                 .start_ns = queue_ns,
                                  .sector = bio->bi_iter.bi_sector,
                                  .bytes = bytes,
                                  .pid = pid,
@@ -527,12 +604,23 @@ PROBE(block_bio_queue, on_bio_queue, (struct bio * bio), BioQueue, bio)
 PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct bio *bio),
       BioComplete, bio)
 
-// A task that takes another name (exec does) is told anew.
-SEC("?tp_btf/task_rename")
-int BPF_PROG(on_rename, struct task_struct *task) {
+static __always_inline void ForgetName(struct task_struct *task) {
   __u32 pid = (__u32)task->pid;
   __u32 slot = pid & (NAME_SLOTS - 1);
   __u32 *known = bpf_map_lookup_elem(&named, &slot);
   if (known && *known == pid) *known = 0;
+}
+
+// A task that takes another name (exec does) is told anew.
+SEC("?tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task) {
+  ForgetName(task);
+  return 0;
+}
+
+// So is one that gets the pid of a task that is gone, and keeps the name of its parent.
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+  ForgetName(child);
   return 0;
 }

@@ -25,7 +25,7 @@ struct blktape_device {
 struct blktape_slot {
   __u64 rq;
   __u64 issue_ns;
-  __u64 start_ns;  // 0: not known
+  __u64 start_ns;  // when its earliest bio was queued; 0: not known
   __u64 sector;
   __u32 bytes;
   __u32 pid;

@@ -189,6 +189,7 @@ void BpfSource::ChoosePrograms() {
     take(all.on_bio_complete, all.on_bio_complete_again, all.on_bio_complete_at_last);
   }
   bpf_program__set_autoload(all.on_rename, options_.process_names);
+  bpf_program__set_autoload(all.on_fork, options_.process_names);
 }
 
 Status BpfSource::OpenMaps() {

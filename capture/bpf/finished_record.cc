@@ -60,8 +60,7 @@ IoRecord RecordOf(const blktape_finished& event) {
     record.flags &= ~kFlagPreflush;
   }
   record.bytes = event.bytes;
-  // One cached stamp serves a whole plugged batch and can be a little older or, on a busy queue,
-  // absent. Nobody queued a derived flush: its stamp is of its own issue.
+  // Nobody queued a derived flush.
   if (event.start_ns != 0 && (event.flags & kFlagDerived) == 0) {
     record.queue_ns = static_cast<int64_t>(event.start_ns);
   }

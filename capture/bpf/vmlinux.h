@@ -51,6 +51,18 @@ enum req_op {
   REQ_OP_DRV_IN = 34,
 };
 
+// The same before Linux 6.0; what follows ___ is not part of a name.
+enum req_opf {
+  REQ_OP_SECURE_ERASE___opf = 5,
+  REQ_OP_WRITE_ZEROES___opf = 9,
+  REQ_OP_ZONE_OPEN___opf = 10,
+  REQ_OP_ZONE_CLOSE___opf = 11,
+  REQ_OP_ZONE_FINISH___opf = 12,
+  REQ_OP_ZONE_APPEND___opf = 13,
+  REQ_OP_ZONE_RESET___opf = 15,
+  REQ_OP_ZONE_RESET_ALL___opf = 17,
+};
+
 enum req_flag_bits {
   __REQ_SYNC = 11,
   __REQ_META = 12,
@@ -81,7 +93,9 @@ struct bvec_iter {
 };
 
 struct bio {
+  struct bio *bi_next;
   struct block_device *bi_bdev;
+  void *bi_private;
   __u32 bi_opf;
   __u16 bi_ioprio;
   __u8 bi_status;

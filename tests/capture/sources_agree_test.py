@@ -12,6 +12,8 @@ from tests.harness import blktape, bpf_losses, cases, devices
 
 
 APART_NS = 50_000_000
+# Both stamp one event, one right after the other: a step of the kernel in between would be tens of microseconds.
+MEDIAN_APART_NS = 10_000
 
 
 class SourcesAgreeTest(unittest.TestCase):
@@ -69,15 +71,66 @@ class SourcesAgreeTest(unittest.TestCase):
         subprocess.run(["fstrim", mount], check=True)
         subprocess.run(["umount", mount], check=True)
 
-    def test_bpf_and_tracefs_give_the_same_records(self):
-        device = self.scratch.loop(96 << 20)
+    def record(self, device, work):
+        """Records `work` by both; gives the records of each in order of issue, and what bpf lost."""
         bpf = self.start("bpf", device)
         tracefs = self.start("tracefs", device)
         time.sleep(0.5)
-        self.workload(device)
+        work()
         time.sleep(1.5)
         by_bpf, losses = self.stop(*bpf)
         by_tracefs, _ = self.stop(*tracefs)
+        return by_bpf, by_tracefs, losses
+
+    @staticmethod
+    def crowd(device):
+        """24 readers at once, many more than the disk takes requests; each place is read once."""
+        subprocess.run(["fio", "--name=crowd", "--filename=" + device, "--rw=read", "--bs=64k", "--size=3712k",
+                        "--offset_increment=3712k", "--numjobs=24", "--thread", "--ioengine=psync", "--direct=1",
+                        "--output=/dev/null"], check=True)
+
+    def set_queue(self, device, name, value):
+        path = "/sys/block/%s/queue/%s" % (os.path.basename(device), name)
+        with open(path, encoding="ascii") as file:
+            before = file.read().strip().split("[")[-1].split("]")[0]
+
+        def put(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+
+        put(value)
+        self.addCleanup(put, before)
+
+    def test_all_three_times_agree_where_requests_wait_for_a_tag(self):
+        device = self.scratch.loop(96 << 20)
+        with open(device, "wb") as disk:
+            for _ in range(96):
+                disk.write(os.urandom(1 << 20))
+            os.fsync(disk.fileno())
+        self.set_queue(device, "scheduler", "none")
+        self.set_queue(device, "nr_requests", "4")
+        by_bpf, by_tracefs, losses = self.record(device, lambda: self.crowd(device))
+        self.assertGreater(len(by_bpf), 1300)
+        self.assertLessEqual(len(by_tracefs) - len(by_bpf), losses.unissued)
+        # The place alone tells them apart: each is read once.
+        partners = {row["lba"]: row for row in by_tracefs if row["bytes"] == "65536"}
+        apart = collections.defaultdict(list)
+        for row in by_bpf:
+            if row["bytes"] != "65536":
+                continue
+            for stamp in ("queue_ns", "issue_ns", "complete_ns"):
+                if row[stamp]:
+                    apart[stamp].append(abs(int(row[stamp]) - int(partners[row["lba"]][stamp])))
+        waits = sorted(int(row["issue_ns"]) - int(row["queue_ns"]) for row in partners.values())
+        self.assertGreater(waits[len(waits) // 2], MEDIAN_APART_NS, "nobody waited for a tag")
+        for stamp, differences in apart.items():
+            differences.sort()
+            self.assertGreater(len(differences), 0.95 * len(partners), stamp)
+            self.assertLess(differences[len(differences) // 2], MEDIAN_APART_NS, stamp)
+
+    def test_bpf_and_tracefs_give_the_same_records(self):
+        device = self.scratch.loop(96 << 20)
+        by_bpf, by_tracefs, losses = self.record(device, lambda: self.workload(device))
 
         self.assertGreater(len(by_bpf), 60)
         ops = collections.Counter(row["op"] for row in by_bpf)
