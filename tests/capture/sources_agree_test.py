@@ -107,6 +107,8 @@ class SourcesAgreeTest(unittest.TestCase):
             for _ in range(96):
                 disk.write(os.urandom(1 << 20))
             os.fsync(disk.fileno())
+        # From memory a read is over before the next one comes.
+        subprocess.run(["losetup", "--direct-io=on", device], check=True)
         self.set_queue(device, "scheduler", "none")
         self.set_queue(device, "nr_requests", "4")
         by_bpf, by_tracefs, losses = self.record(device, lambda: self.crowd(device))
