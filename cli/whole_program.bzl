@@ -10,19 +10,21 @@ whole_program_flag = rule(
 
 _COPT = "//command_line_option:copt"
 _LINKOPT = "//command_line_option:linkopt"
+_FORCE_PIC = "//command_line_option:force_pic"
 
 def _link_time_impl(settings, attr):
     if not settings["//cli:whole_program"]:
-        return {_COPT: settings[_COPT], _LINKOPT: settings[_LINKOPT]}
+        return {_COPT: settings[_COPT], _LINKOPT: settings[_LINKOPT], _FORCE_PIC: settings[_FORCE_PIC]}
     return {
         _COPT: settings[_COPT] + ["-flto"],
         _LINKOPT: settings[_LINKOPT] + ["-flto=auto", "-O2"],
+        _FORCE_PIC: False,
     }
 
 _link_time = transition(
     implementation = _link_time_impl,
-    inputs = ["//cli:whole_program", _COPT, _LINKOPT],
-    outputs = [_COPT, _LINKOPT],
+    inputs = ["//cli:whole_program", _COPT, _LINKOPT, _FORCE_PIC],
+    outputs = [_COPT, _LINKOPT, _FORCE_PIC],
 )
 
 def _whole_program_impl(ctx):
