@@ -65,11 +65,9 @@ class MetricsCheckTest(unittest.TestCase):
         for key, counted in (("any_device", 214623), ("same_device", 214623), ("same_device_and_op", 218261)):
             self.assertLessEqual(abs(told[key] - counted), 20, key)
 
-    def shared(self, files):
-        folder = os.environ.get("BLKTAPE_SHARED")
-        cases.need(folder and os.path.isdir(os.path.join(folder, "traces")),
-                   "BLKTAPE_SHARED names no folder with traces")
-        return [os.path.join(folder, "traces", file) for file in files]
+    @staticmethod
+    def shared(files):
+        return cases.shared(*("traces/" + file for file in files))
 
     def imported(self, files):
         folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "tests/capture/import_for_test.h"
+#include "tests/support/requires.h"
 
 namespace blktape {
 namespace {
@@ -22,19 +21,6 @@ using ::testing::IsEmpty;
 constexpr uint64_t kBlkparseMib = 1000 * 1024;
 
 std::string Data(const std::string& file) { return "tests/capture/data/" + file; }
-
-// A file of the shared traces, empty if they are not here.
-std::string Shared(const std::string& file) {
-  const char* folder = std::getenv("BLKTAPE_SHARED");
-  const std::string path =
-      std::string(folder != nullptr ? folder : "../shared") + "/traces/" + file;
-  return std::filesystem::exists(path) ? path : std::string();
-}
-#define SKIP_WITHOUT_SHARED(path)                                                       \
-  if (Shared(path).empty()) {                                                           \
-    if (std::getenv("CI") != nullptr) FAIL() << "no shared/traces/" << (path);          \
-    GTEST_SKIP() << "no shared/traces/" << (path) << "; set BLKTAPE_SHARED to find it"; \
-  }
 
 std::vector<int64_t> SortedD2c(const ImportedTrace& trace) {
   std::vector<int64_t> d2c_ns;
@@ -72,8 +58,9 @@ std::map<Op, Totals> ByOp(const ImportedTrace& trace) {
 }
 
 TEST(BlktraceAgreement, TakeoverjpHas963ReadsWithTheLatenciesOfItsStatistics) {
-  SKIP_WITHOUT_SHARED("blktrace-takeoverjp/sample.blktrace.0");
-  const ImportedTrace trace = ImportForTest({Shared("blktrace-takeoverjp/sample.blktrace.0")});
+  BLKTAPE_REQUIRE_SHARED("traces/blktrace-takeoverjp/sample.blktrace.0");
+  const ImportedTrace trace =
+      ImportForTest({SharedFile("traces/blktrace-takeoverjp/sample.blktrace.0")});
   ASSERT_EQ(trace.records.size(), 963u);
   for (const IoRecord& io : trace.records) {
     EXPECT_EQ(io.op, Op::kRead);
@@ -205,9 +192,10 @@ TEST(BlktraceAgreement, LoopDesktopOfIssuesAndCompletionsOnly) {
 // STATS.md, desktop-session; PEERS.md: 17,121 flushes asked, 4,211 + 4 flagged writes, 25,541 at
 // the drive.
 TEST(BlktraceAgreement, DesktopSessionHasTheStatisticsOfTheIndependentScript) {
-  SKIP_WITHOUT_SHARED("own/desktop-session/loop0.blktrace.0.zst");
-  const ImportedTrace trace = ImportForTest({Shared("own/desktop-session/loop0.blktrace.0.zst"),
-                                             Shared("own/desktop-session/loop0.blktrace.1.zst")});
+  BLKTAPE_REQUIRE_SHARED("traces/own/desktop-session/loop0.blktrace.0.zst");
+  const ImportedTrace trace =
+      ImportForTest({SharedFile("traces/own/desktop-session/loop0.blktrace.0.zst"),
+                     SharedFile("traces/own/desktop-session/loop0.blktrace.1.zst")});
   ASSERT_EQ(trace.records.size(), 421'548u);
   std::map<Op, Totals> totals = ByOp(trace);
   EXPECT_EQ(totals[Op::kRead].count, 304'114u);

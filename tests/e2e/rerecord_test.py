@@ -6,7 +6,6 @@ Of half an hour of applications two parts; BLKTAPE_RERECORD_WHOLE=1 makes it the
 """
 
 import collections
-import glob
 import os
 import time
 import unittest
@@ -14,6 +13,7 @@ import unittest
 from tests.harness import blktape, cases, devices
 
 WHOLE = bool(os.environ.get("BLKTAPE_RERECORD_WHOLE"))
+OWN = "tests/capture/data/%s.blktrace.%d.zst"
 # The first sectors of a target are looked at when it is opened, and others may do so as well.
 OTHER_READS = 64
 
@@ -38,9 +38,6 @@ def pieces(row, limit):
 class RerecordTest(unittest.TestCase):
     def setUp(self):
         devices.need_devices()
-        self.folder = os.path.join(os.environ.get("BLKTAPE_SHARED", ""), "traces")
-        cases.need(os.environ.get("BLKTAPE_SHARED") and os.path.isdir(self.folder),
-                   "recordings shared beside the repository (BLKTAPE_SHARED)")
         self.scratch = devices.Scratch(self)
 
     @staticmethod
@@ -52,9 +49,9 @@ class RerecordTest(unittest.TestCase):
         return before
 
     def check(self, files, size_bytes, requests, spans=((),)):
-        """`requests` is how many the recording holds; each of `spans` is replayed by itself."""
+        """`requests` is how many the recording of `files` holds; each of `spans` is replayed by itself."""
         trace = self.scratch.path("trace.tape")
-        blktape.ok("import", *sorted(glob.glob(os.path.join(self.folder, files))), "-o", trace)
+        blktape.ok("import", *files, "-o", trace)
         self.assertEqual(blktape.as_json("analyze", trace)["ios"], requests)
         for span in spans:
             with self.subTest(" ".join(span)):
@@ -96,18 +93,19 @@ class RerecordTest(unittest.TestCase):
         self.assertEqual(wrong, [], [(seen[at], plain[at]) for at in wrong[:8]])
 
     def test_takeoverjp(self):
-        self.check("blktrace-takeoverjp/sample.blktrace.0", 1300 << 30, 963)
+        self.check(cases.shared("traces/blktrace-takeoverjp/sample.blktrace.0"), 1300 << 30, 963)
 
     def test_a_desktop_on_nvme(self):
-        self.check("own/nvme-desktop/nvme0n1.blktrace.*", 16 << 30, 2035)
+        self.check([OWN % ("nvme0n1", cpu) for cpu in (0, 1)], 16 << 30, 2035)
 
     def test_a_desktop_on_a_loop_device(self):
-        self.check("own/loop-desktop/loop2.blktrace.*", 16 << 30, 35_086)
+        self.check([OWN % ("loop2", cpu) for cpu in (0, 1)], 16 << 30, 35_086)
 
     def test_half_an_hour_of_applications(self):
         # From the log-in to the photographs; a virtual machine, a virus scan, and a cron job's many discards.
         parts = (("--to", "12m"), ("--from", "21m", "--to", "26m"))
-        self.check("own/desktop-session/loop0.blktrace.*.zst", 40 << 30, 421_548, ((),) if WHOLE else parts)
+        files = cases.shared(*("traces/own/desktop-session/loop0.blktrace.%d.zst" % cpu for cpu in (0, 1)))
+        self.check(files, 40 << 30, 421_548, ((),) if WHOLE else parts)
 
 
 if __name__ == "__main__":

@@ -39,4 +39,4 @@ class FloodTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -2,6 +2,8 @@
 
 A test file ends with `cases.main()`. What needs root or a facility of the machine calls
 `cases.need(condition, "why")`: it skips on a user's machine and fails in CI, where it must be there.
+What needs a recording too large or too foreign for the repository calls `cases.shared("traces/...")`:
+without it the case skips and is named, in CI too.
 """
 
 import os
@@ -18,6 +20,16 @@ def need(condition, reason):
     if os.environ.get("CI"):
         raise AssertionError("in CI this must be there: " + reason)
     raise unittest.SkipTest(reason)
+
+
+def shared(*names):
+    """The paths of these files beside the repository (BLKTAPE_SHARED)."""
+    paths = [os.path.join(os.environ.get("BLKTAPE_SHARED", ""), name) for name in names]
+    for name, path in zip(names, paths):
+        if not os.path.isabs(path) or not os.path.exists(path):
+            # tools/count.py knows the first words.
+            raise unittest.SkipTest("not in the repository: shared/" + name)
+    return paths
 
 
 class _XmlResult(unittest.TextTestResult):
