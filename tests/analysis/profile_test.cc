@@ -411,8 +411,8 @@ TEST(ProfileTest, OddRecordsNeverHurt) {
     const Profile profile =
         builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string("x"); });
     EXPECT_EQ(profile.ios, 2000u);
-    EXPECT_GE(profile.busy_ns, 0);
-    EXPECT_GE(profile.idle_ns, 0);
+    EXPECT_GE(profile.busy_ns, 0) << "no overflow";
+    EXPECT_GE(profile.idle_ns, 0) << "no overflow";
   }
 }
 
