@@ -1,4 +1,4 @@
-"""A fuzz target per decoder, whose corpus also runs as an ordinary test."""
+"""A fuzz target per decoder, which tools/fuzz finds by its tag. Its corpus also runs as an ordinary test."""
 
 def decoder_fuzz(name, srcs, deps, corpus):
     native.cc_test(
@@ -13,6 +13,9 @@ def decoder_fuzz(name, srcs, deps, corpus):
         testonly = True,
         srcs = srcs,
         linkopts = ["-fsanitize=fuzzer"],
-        tags = ["manual"],
+        tags = [
+            "fuzzer",
+            "manual",
+        ],
         deps = deps,
     )

@@ -83,8 +83,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (data[5] == 0x55) event.lba = Lba(~uint64_t{0} - data[3]);
     NormalizeFlush(&event);
     // A completion of a bio-based device makes a record; a discard of several ranges one for each.
+    // A bio of such a device that is split becomes two.
     issued += event.action == BlockAction::kIssue || event.action == BlockAction::kComplete ||
-              event.action == BlockAction::kQueue;
+              event.action == BlockAction::kQueue || event.action == BlockAction::kSplit;
     pipeline.OnEvent(data[5] >> 7, event);
   }
   if (!pipeline.Finish().ok()) std::abort();
