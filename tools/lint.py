@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Lint of our own C++ files: lint.py format|tidy [--jobs N]. Prints `passed NAME` or `failed NAME`.
+"""Lint of our own C++ files: lint.py format|tidy [--jobs N] [FILE...]. Prints `passed NAME` or `failed NAME`.
 
 format  clang-format-19 leaves every file as it is
-tidy    clang-tidy-19 has nothing to say; needs a built workspace (generated headers). What passed is
-        remembered by the content of the file, of the headers of ours that it includes, and of the
+tidy    clang-tidy-19 has nothing to say, clang warns of nothing, and every include is of a direct
+        dependency: clang-tidy reads each file with the module maps of --config=layering, so that no
+        compilation of its own is needed for that. What passed is remembered by the content of the
+        file, of the headers of ours that it includes, of its dependencies' module maps, and of the
         configuration, so that a second run costs seconds.
 What is wrong is told on stderr. The exit status is 0 in either case: tools/count.py judges.
 """
@@ -17,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
 ROOMS = ("base", "format", "capture", "replay", "analysis", "cli", "tests")
@@ -44,10 +47,25 @@ def check_format():
     print("passed" if run.returncode == 0 else "failed", "clang-format")
 
 
-def compile_commands():
-    subprocess.run(["/usr/bin/python3", "tools/compile_commands.py"], check=True, stdout=subprocess.DEVNULL)
-    with open("compile_commands.json") as file:
-        return {entry["file"] for entry in json.load(file)}
+def compile_commands(folder):
+    """Writes compile_commands.json into the folder: how each file is compiled with the layering check. Returns where
+    the commands run, and the arguments of each file."""
+    # Module maps and generated headers: what a compilation needs, without the compilation.
+    subprocess.run(["bazel", "build", "--config=layering", "--output_groups=compilation_prerequisites_INTERNAL_",
+                    "--noshow_progress", "--ui_event_filters=-info", "//..."], check=True, stdout=sys.stderr)
+    # Not the workspace: the module maps name each other from there.
+    root = subprocess.check_output(["bazel", "info", "execution_root"], stderr=subprocess.DEVNULL, text=True).strip()
+    path = os.path.join(folder, "compile_commands.json")
+    subprocess.run(["/usr/bin/python3", "tools/compile_commands.py", "--config=layering", "--directory=" + root,
+                    "--output=" + path], check=True, stdout=subprocess.DEVNULL)
+    with open(path) as file:
+        return root, {entry["file"]: entry["arguments"] for entry in json.load(file)}
+
+
+def module_maps(arguments):
+    """Those of a file's target and of its direct dependencies, as far as they are made by Bazel."""
+    maps = (word.partition("=")[2] for word in arguments if word.startswith("-fmodule-map-file="))
+    return sorted(path for path in maps if path.startswith("bazel-out/"))
 
 
 @functools.cache
@@ -72,16 +90,22 @@ def with_includes(path):
     return sorted(seen)
 
 
-def check_tidy(jobs):
-    known = compile_commands()
+def check_tidy(jobs, files):
+    with tempfile.TemporaryDirectory() as folder:
+        _check_tidy(folder, *compile_commands(folder), jobs, files)
+
+
+def _check_tidy(folder, root, known, jobs, files):
     cache = os.path.join(os.environ["HOME"], ".cache/blktape/clang-tidy")
     os.makedirs(cache, exist_ok=True)
 
     def one(path):
-        mark = os.path.join(cache, digest_of([".clang-tidy", "WORKSPACE"] + with_includes(path)).hex())
+        content = digest_of([".clang-tidy", "WORKSPACE"] + with_includes(path) + module_maps(known[path]))
+        mark = os.path.join(cache, hashlib.sha256(content + "\0".join(known[path]).encode()).hexdigest())
         if os.path.exists(mark):
             return path, ""
-        run = subprocess.run(["clang-tidy-19", "--quiet", "-p", ".", path], capture_output=True, text=True, check=False)
+        run = subprocess.run(["clang-tidy-19", "--quiet", "-p", folder, "--config-file=" + os.path.abspath(".clang-tidy"), path],
+                             cwd=root, capture_output=True, text=True, check=False)
         if run.returncode == 0:
             with open(mark, "w"):
                 pass
@@ -90,7 +114,7 @@ def check_tidy(jobs):
 
     bad = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for path, said in pool.map(one, [path for path in own_files(".cc") if path in known]):
+        for path, said in pool.map(one, [path for path in files or own_files(".cc") if path in known]):
             if said:
                 bad.append(path)
                 sys.stderr.write(said)
@@ -101,12 +125,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["format", "tidy"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    arguments = parser.parse_args()
+    parser.add_argument("files", nargs="*", help="these alone (tidy)")
+    arguments = parser.parse_intermixed_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     if arguments.what == "format":
         check_format()
     else:
-        check_tidy(arguments.jobs)
+        check_tidy(arguments.jobs, arguments.files)
 
 
 if __name__ == "__main__":
