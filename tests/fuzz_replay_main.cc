@@ -16,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 namespace {
 
 constexpr int kMutations = 2000;
+constexpr int kExtremes[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 constexpr size_t kLargest = 64 << 10;  // larger seeds are not mutated: each run would take long
 
 void Run(const std::string& input) {
@@ -27,7 +28,7 @@ std::string Mutated(std::string input, const std::vector<std::string>& seeds,
                     std::mt19937_64* random) {
   const auto below = [random](size_t n) { return n == 0 ? 0 : (*random)() % n; };
   for (size_t changes = 1 + below(4); changes > 0; --changes) {
-    if (input.empty()) input = "\0";
+    if (input.empty()) input = std::string(1, '\0');
     const size_t at = below(input.size());
     const size_t length = 1 + below(std::min<size_t>(input.size() - at, 64));
     switch (below(5)) {
@@ -35,7 +36,7 @@ std::string Mutated(std::string input, const std::vector<std::string>& seeds,
         input[at] = static_cast<char>(input[at] ^ (1 << below(8)));
         break;
       case 1:
-        input[at] = static_cast<char>("\x00\x01\x7f\x80\xff"[below(5)]);
+        input[at] = static_cast<char>(kExtremes[below(std::size(kExtremes))]);
         break;
       case 2:
         input.erase(at, below(2) == 0 ? length : input.size());

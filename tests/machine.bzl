@@ -6,3 +6,8 @@ MACHINE_TAGS = [
     "external",
     "local",
 ]
+
+# Further tags, which ./test goes by:
+#   sanitized     of tests that touch the machine: also run under asan and ubsan
+#   no-sanitizer  of all others: not run under them
+#   threads       also run under tsan
