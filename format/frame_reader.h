@@ -43,6 +43,9 @@ class FrameReader {
   // Goes on at `offset_bytes`. The seek table can then no longer be compared.
   Status Seek(uint64_t offset_bytes);
 
+  // Of the source: where the next frame begins, as the last one has ended.
+  uint64_t offset() const { return buffer_at_ + begin_; }
+
  private:
   struct Attempt {
     bool good = false;
@@ -53,7 +56,6 @@ class FrameReader {
     bool skip = false;  // good, and of no interest
   };
 
-  uint64_t offset() const { return buffer_at_ + begin_; }
   std::span<const std::byte> unread() const {
     return std::span(buffer_).subspan(begin_, end_ - begin_);
   }

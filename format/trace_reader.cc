@@ -25,10 +25,11 @@ class TraceReaderImpl : public TraceReader {
         frames_(source_.get()) {}
 
   Status Begin() {
-    ASSIGN_OR_RETURN(std::optional<proto::Summary> at_end, ReadSummaryFromEnd());
+    uint64_t end_bytes = 0;
+    ASSIGN_OR_RETURN(std::optional<proto::Summary> at_end, ReadSummaryFromEnd(&end_bytes));
     RETURN_IF_ERROR(ReadHeader());
     // One that cannot be this trace's is met again, and reported, where it stands.
-    if (at_end && WhyNotOurs(*at_end) == nullptr) TakeSummary(*std::move(at_end));
+    if (at_end && WhyNotOurs(*at_end, end_bytes) == nullptr) TakeSummary(*std::move(at_end));
     return OkStatus();
   }
 
@@ -90,7 +91,8 @@ class TraceReaderImpl : public TraceReader {
     std::string reason;
   };
 
-  Result<std::optional<proto::Summary>> ReadSummaryFromEnd() {
+  // `end_bytes` becomes where the frame ends that holds it.
+  Result<std::optional<proto::Summary>> ReadSummaryFromEnd(uint64_t* end_bytes) {
     std::optional<proto::Summary> summary;
     const Status rewound =
         source_->size_bytes() ? source_->Seek(0) : Status(StatusCode::kUnimplemented, "a pipe");
@@ -108,6 +110,7 @@ class TraceReaderImpl : public TraceReader {
         if (TakeDelimited(&content, &start) && start.has_frame() &&
             TakeDelimited(&content, &message) && message.has_summary()) {
           summary = std::move(*message.mutable_summary());
+          *end_bytes = end.offset();
         }
       }
     }
@@ -115,9 +118,11 @@ class TraceReaderImpl : public TraceReader {
     return summary;
   }
 
-  // Null where `summary` can be that of this trace.
-  const char* WhyNotOurs(const proto::Summary& summary) const {
-    return SummaryContradiction(header_, summary, source_->size_bytes());
+  // Null where `summary`, whose frame ends at `end_bytes`, can be that of this trace. Not held
+  // against the size of the file, which a pipe does not know: either way the same summaries are
+  // believed.
+  const char* WhyNotOurs(const proto::Summary& summary, uint64_t end_bytes) const {
+    return SummaryContradiction(header_, summary, end_bytes);
   }
 
   Status ReadHeader() {
@@ -252,7 +257,8 @@ class TraceReaderImpl : public TraceReader {
         observer_->OnMark(message_.mark());
         break;
       case proto::Message::kSummary:
-        if (const char* reason = WhyNotOurs(message_.summary()); reason != nullptr) {
+        if (const char* reason = WhyNotOurs(message_.summary(), frames_.offset());
+            reason != nullptr) {
           DamagedFrame(std::string("a summary that contradicts the trace: ") + reason);
           break;
         }
