@@ -178,10 +178,10 @@ static __always_inline int Find(struct gendisk *disk) {
 }
 
 // The enumeration is called req_opf before Linux 6.0.
-#define IS_OP(op, name)                                                               \
-  (bpf_core_enum_value_exists(enum req_op, name)                                      \
-       ? (op) == bpf_core_enum_value(enum req_op, name)                               \
-       : bpf_core_enum_value_exists(enum req_opf, name##___opf) &&                    \
+#define IS_OP(op, name)                                            \
+  (bpf_core_enum_value_exists(enum req_op, name)                   \
+       ? (op) == bpf_core_enum_value(enum req_op, name)            \
+       : bpf_core_enum_value_exists(enum req_opf, name##___opf) && \
              (op) == bpf_core_enum_value(enum req_opf, name##___opf))
 
 static __always_inline __u8 OpOf(__u32 opf) {
