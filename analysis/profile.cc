@@ -156,9 +156,7 @@ struct ProfileBuilder::Impl {
     AddDifference(queue_ns, issue_ns, &latency.q2d);
     // Only the records of a result have an ordinal.
     if (io.ordinal && queue_ns && issue_ns && *issue_ns >= *queue_ns) {
-      Profile::Lateness& lateness = profile.lateness;
-      ((io.flags & kFlagBacklog) != 0 ? lateness.backlog : lateness.host)
-          .Add(*issue_ns - *queue_ns);
+      AddLateness(*issue_ns - *queue_ns, io);
     }
     AddDifference(issue_ns, complete_ns, &latency.d2c);
     if (queue_ns && complete_ns && *complete_ns >= *queue_ns) {
@@ -169,6 +167,18 @@ struct ProfileBuilder::Impl {
     if (issue_ns && complete_ns && *complete_ns >= *issue_ns && IsData(io)) {
       device->row.d2c.Add(*complete_ns - *issue_ns);
     }
+  }
+
+  void AddLateness(int64_t late_ns, const IoRecord& io) {
+    Profile::Lateness& lateness = profile.lateness;
+    if (!io.backlog_ns) {  // of a result that tells only whether
+      ((io.flags & kFlagBacklog) != 0 ? lateness.backlog : lateness.host).Add(late_ns);
+      return;
+    }
+    const int64_t backlog_ns =
+        static_cast<int64_t>(std::min(*io.backlog_ns, static_cast<uint64_t>(late_ns)));
+    lateness.host.Add(late_ns - backlog_ns);
+    if (backlog_ns > 0) lateness.backlog.Add(backlog_ns);
   }
 
   void AddProcess(const IoRecord& io) {

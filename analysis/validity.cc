@@ -55,16 +55,19 @@ void CheckLateness(const proto::ReplayOutcome& outcome, Reasons* reasons) {
                                  ? fmt::format("; the hypervisor took {} of CPU time meanwhile",
                                                FormatDurationNs(outcome.stolen_ns()))
                                  : "";
-  if (outcome.has_free_lateness_p999_ns() && outcome.free_lateness_p999_ns() > kLateP999LimitNs) {
-    reasons->push_back(fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {}){}",
-                                   FormatDurationNs(outcome.free_lateness_p999_ns()),
-                                   FormatDurationNs(kLateP999LimitNs), stolen));
+  // By nearest rank the 99.9th percentile is above the limit if more than n - ceil(0.999 n), which
+  // is floor(n / 1000), are: their number is exact, the percentile shown is rounded up.
+  if (outcome.late_100us() > outcome.timed_ios() / 1000) {
+    reasons->push_back(
+        fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {}){}",
+                    FormatDurationNs(std::max(outcome.lateness_p999_ns(), kLateP999LimitNs + 1)),
+                    FormatDurationNs(kLateP999LimitNs), stolen));
   }
-  const double free_slot = static_cast<double>(outcome.free_slot());
-  if (static_cast<double>(outcome.late_free_1ms()) > kLateShareLimit * free_slot) {
-    reasons->push_back(fmt::format(
-        "rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %){}",
-        FormatCount(outcome.late_free_1ms()), FormatCount(outcome.free_slot()), stolen));
+  if (static_cast<double>(outcome.late_1ms()) >
+      kLateShareLimit * static_cast<double>(outcome.timed_ios())) {
+    reasons->push_back(
+        fmt::format("rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %){}",
+                    FormatCount(outcome.late_1ms()), FormatCount(outcome.timed_ios()), stolen));
   }
 }
 

@@ -223,15 +223,15 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
                {"read_bytes", profile.of(Op::kRead).bytes},
                {"write_bytes", profile.of(Op::kWrite).bytes},
                {"queue_depth", {{"mean", profile.depth.mean}, {"max", profile.depth.max}}}};
-  json["free_slot"] = {{"ios", outcome.free_slot()},
-                       {"late_100us", outcome.late_free_100us()},
-                       {"late_1ms", outcome.late_free_1ms()},
-                       {"lateness_p999_ns", outcome.has_free_lateness_p999_ns()
-                                                ? Json(outcome.free_lateness_p999_ns())
-                                                : Json(nullptr)}};
+  json["late"] = {{"ios", outcome.timed_ios()},
+                  {"over_100us", outcome.late_100us()},
+                  {"over_1ms", outcome.late_1ms()},
+                  {"p999_ns", outcome.has_lateness_p999_ns() ? Json(outcome.lateness_p999_ns())
+                                                             : Json(nullptr)}};
   json["overlaps_ordered"] = outcome.overlaps_ordered();
   json["issued_by_reserve"] =
       outcome.has_issued_by_reserve() ? Json(outcome.issued_by_reserve()) : Json(nullptr);
+  json["stalled_submissions"] = outcome.stalled_submissions();
   json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();

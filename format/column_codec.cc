@@ -60,6 +60,7 @@ enum ColumnId {
   kMergedBios,
   kPrio,
   kOrdinal,
+  kBacklog,
   kColumns
 };
 
@@ -95,6 +96,7 @@ constexpr std::array<ColumnKind, kColumns> kColumnKinds = {{
     COLUMN(merged_bios, 4, false),
     COLUMN(prio, 4, false),
     COLUMN(ordinal, 8, false),
+    COLUMN(backlog, 8, false),
 }};
 #undef COLUMN
 
@@ -125,6 +127,7 @@ class BatchEncoder::Impl {
       Put(kOrdinal, ZigZag(*io.ordinal - next_ordinal_));
       next_ordinal_ = *io.ordinal + 1;
     }
+    if (io.backlog_ns) Put(kBacklog, *io.backlog_ns);
     ++count_;
     if (++row_ == kRows) EndBlock();
   }
@@ -263,6 +266,7 @@ class BatchDecoder::Impl {
       io.ordinal = next_ordinal_ + UnZigZag(v);
       next_ordinal_ = *io.ordinal + 1;
     });
+    Put(kBacklog, to, [](IoRecord& io, uint64_t v) { io.backlog_ns = v; });
     row_ += count;
   }
 
@@ -435,7 +439,14 @@ std::vector<size_t> PlaneEnds(const proto::RecordBatch& batch) {
   size_t at = 1 + CodedOutputStream::VarintSize32(batch.count());
   int field = proto::RecordBatch::kDeviceFieldNumber;
   for (const ColumnKind& kind : kColumnKinds) {
-    const int tag_bytes = field++ < 16 ? 1 : 2;
+    const int tag_bytes = field < 16 ? 1 : 2;
+    // Between the column before and this one lie the bases, in the order of field numbers.
+    if (++field == proto::RecordBatch::kBaseNsFieldNumber + 1) {
+      if (batch.base_ns() != 0) at += 2 + sizeof(uint64_t);
+      if (batch.base_ordinal() != 0) {
+        at += 2 + CodedOutputStream::VarintSize64(batch.base_ordinal());
+      }
+    }
     if (!(batch.*kind.has)()) continue;
     const proto::Column& column = (batch.*kind.get)();
     const size_t bytes = column.ByteSizeLong();

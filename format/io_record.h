@@ -40,8 +40,8 @@ inline constexpr uint32_t kFlagDerived = 1u << 5;
 inline constexpr uint32_t kFlagAtomic = 1u << 6;
 // Result of a replay: the operation was mapped to another one by --unsupported=emulate.
 inline constexpr uint32_t kFlagEmulated = 1u << 7;
-// Result of a replay: when it was due, no slot was free or a conflicting I/O was out, so its
-// lateness is the drive's backlog, not the host's doing.
+// Result of a replay: a part of the time from due to submission is the drive's backlog. Without
+// backlog_ns, as older results are, all of it.
 inline constexpr uint32_t kFlagBacklog = 1u << 8;
 
 // "sync+fua", in the order of the bits; "" for none. Bits without a name are one hexadecimal
@@ -70,6 +70,9 @@ struct IoRecord {
   std::optional<uint32_t> prio;         // ioprio value
   // Result of a replay: which record of the trace this was, counting from 0.
   std::optional<uint64_t> ordinal;
+  // Result of a replay: how much of issue_ns - queue_ns it waited for the drive. The rest is the
+  // host's lateness.
+  std::optional<uint64_t> backlog_ns;
 
   // When it reached the block layer as far as is known: the order of records in a trace. Made anew
   // from the number: a copy of an optional whose number was set just before waits for that store.

@@ -86,6 +86,12 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
   }
 }
 
+std::vector<uint32_t> IssueLanes::depths() const {
+  std::vector<uint32_t> all;
+  for (const Lane& lane : lanes_) all.push_back(lane.engine->depth());
+  return all;
+}
+
 bool IssueLanes::EndWithin(std::chrono::milliseconds time) {
   const auto deadline = std::chrono::steady_clock::now() + time;
   return std::all_of(lanes_.begin(), lanes_.end(), [deadline](const Lane& lane) {
@@ -126,6 +132,7 @@ Issuer::Totals IssueLanes::totals() const {
     all.last_complete_ns = std::max(all.last_complete_ns, one.last_complete_ns);
     all.busy_share_max = std::max(all.busy_share_max, one.busy_share_max);
     all.overlaps_ordered += one.overlaps_ordered;
+    all.stalled_submissions += one.stalled_submissions;
     all.stopped_early |= one.stopped_early;
     if (all.stop_reason.empty() || all.stop_reason == kStoppedByLane) {
       all.stop_reason = one.stop_reason;

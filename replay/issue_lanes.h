@@ -36,6 +36,8 @@ class IssueLanes {
                                                   bool reserve);
 
   const Engine& engine() const { return *lanes_[0].engine; }
+  // Of each thread: how many it has in flight at most.
+  std::vector<uint32_t> depths() const;
   uint32_t count() const { return static_cast<uint32_t>(lanes_.size()); }
   // What divides the plan's I/Os among the lanes; null where there is one. Lives as long as this.
   LaneRouter* RouteBy(bool keep_order);

@@ -26,6 +26,8 @@ constexpr int64_t kLookAfterNs = 250 * kNanosPerMicro;
 constexpr int64_t kLookEveryNs = 500 * kNanosPerMicro;
 // The longest sleep of the thread in reserve, and how long it goes on relieving without work.
 constexpr int64_t kReserveSleepNs = 10 * kNanosPerMilli;
+// A submission that takes longer was stopped in its midst; most take 5 to 30 us.
+constexpr int64_t kStalledSubmissionNs = 100 * kNanosPerMicro;
 // How long it waits where it does not get its turn, or cannot issue what is due.
 constexpr int64_t kTurnRetryNs = 20 * kNanosPerMicro;
 // The longest that Engine::Rehearse() takes: an I/O that is due sooner would be late for it.
@@ -59,7 +61,7 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
   batch_slots_.reserve(options.depth);
   if (options.has_reserve) totals_.issued_by_reserve = 0;
   if (options.rule == TimingRule::kMaxOrder) gates_.resize(kMaxGateSlots);
-  if (options.rule == TimingRule::kQueueDepth) freed_ns_.resize(options.depth);
+  if (options.rule == TimingRule::kQueueDepth) slot_freed_ns_.resize(options.depth);
 }
 
 void Issuer::StopEarly(const std::string& reason) {
@@ -75,9 +77,11 @@ void Issuer::Complete(const EngineCompletion& completion) {
   IssuedIo& io = slots_[slot].io;
   const uint32_t gate_slot = slots_[slot].gate_slot;
   io.complete_ns = completion.complete_ns;
+  if (io.complete_ns < io.issue_ns) io.issue_ns = slots_[slot].submit_begin_ns;
   io.bytes_done = completion.bytes_done;
   io.error = completion.error;
   io.punted = completion.punted;
+  booked_ns_ = std::max(booked_ns_, io.complete_ns);
   guard_.Remove(slot);
   if (!options_.lanes.empty()) {
     frontier_.Done(slot);
@@ -86,7 +90,7 @@ void Issuer::Complete(const EngineCompletion& completion) {
   }
   free_slots_.push_back(slot);
   if (options_.rule == TimingRule::kQueueDepth) {
-    freed_ns_[(freed_head_ + freed_count_++) % freed_ns_.size()] = io.complete_ns;
+    slot_freed_ns_[(freed_head_ + freed_count_++) % slot_freed_ns_.size()] = io.complete_ns;
   }
   if (gate_slot != kNoGateSlot) {
     Gate& gate = gates_[gate_slot];
@@ -154,7 +158,7 @@ Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
                 .due_ns = std::max(start_ns_, totals_.last_complete_ns) + io.offset_ns};
       }
       if (freed_count_ == 0) return {};
-      return {.open = true, .due_ns = freed_ns_[freed_head_]};
+      return {.open = true, .due_ns = slot_freed_ns_[freed_head_]};
   }
   return {};
 }
@@ -187,7 +191,7 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   const uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
   if (options_.rule == TimingRule::kQueueDepth) {
-    freed_head_ = (freed_head_ + 1) % freed_ns_.size();
+    freed_head_ = (freed_head_ + 1) % slot_freed_ns_.size();
     --freed_count_;
   }
   if (!options_.lanes.empty()) frontier_.Take(slot);
@@ -197,7 +201,7 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   IssuedIo& taken = slots_[slot].io;
   taken.op = io.op;
   taken.zero_payload = io.zero_payload;
-  taken.free_slot = due_ns > blocked_ns_;
+  taken.lane = static_cast<uint8_t>(options_.lane);
   taken.flags = io.flags;
   taken.target = io.target;
   taken.sequence = io.sequence;
@@ -206,6 +210,7 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   taken.bytes = io.bytes;
   taken.buffer = io.buffer;
   taken.due_ns = due_ns;
+  taken.freed_ns = freed_ns_;
   if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
   const bool conflicts = options_.order_overlaps &&
                          guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
@@ -214,7 +219,6 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   }
   if (conflicts) {
     ++totals_.overlaps_ordered;
-    slots_[slot].io.free_slot = false;
     parked_.push_back(slot);
     return;
   }
@@ -226,13 +230,14 @@ void Issuer::TakeParked() {
   size_t kept = 0;
   parked_ready_ = false;
   for (const uint32_t slot : parked_) {
-    const IssuedIo& io = slots_[slot].io;
+    IssuedIo& io = slots_[slot].io;
     if (guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence)) {
       parked_[kept++] = slot;
     } else if (batch_.size() >= options_.batch) {
       parked_[kept++] = slot;
       parked_ready_ = true;
     } else {
+      io.freed_ns = booked_ns_;
       Enqueue(slot);
     }
   }
@@ -256,18 +261,24 @@ void Issuer::TakeNew(int64_t now_ns) {
     }
     if (state == PlanFeed::State::kNotYet) {
       starving_ = true;
-      if (feed_->WantsMemory()) blocked_ns_ = now_ns;
+      front_blocked_ = front_blocked_ || feed_->WantsMemory();
       return;
     }
     if (io->kind == PlannedIo::Kind::kAwait) {
       if (!LaneHasCome(*io)) {
         starving_ = true;
-        blocked_ns_ = now_ns;
+        front_blocked_ = true;
         return;
       }
+      // The other lane's completion is not known here to the moment.
+      if (front_blocked_) booked_ns_ = std::max(booked_ns_, now_ns);
       ++totals_.overlaps_ordered;
       feed_->Pop();
       continue;
+    }
+    if (front_blocked_) {
+      freed_ns_ = booked_ns_;
+      front_blocked_ = false;
     }
     if (!required_seen_) {
       Require(*io);
@@ -288,10 +299,7 @@ void Issuer::TakeNew(int64_t now_ns) {
       next_due_ns_ = gated.due_ns;
       return;
     }
-    if (free_slots_.empty()) {
-      blocked_ns_ = now_ns;
-      return;
-    }
+    if (free_slots_.empty()) return;
     Take(*io, gated.due_ns);
     feed_->Pop();
     required_seen_ = false;
@@ -305,13 +313,32 @@ void Issuer::TakeDue(int64_t now_ns) {
   if (!ended_) TakeNew(now_ns);
 }
 
+// The CPU can be taken from the thread within a submission. Whether the drive had the request by
+// then nobody can tell: so that no stop of the host becomes the drive's service time, the stamp is
+// that of the end, unless the drive was done before. At full speed a long call is mostly work.
+void Issuer::MarkStalledSubmission(size_t first, size_t count, int64_t begin_ns) {
+  if (options_.rule != TimingRule::kTimed) return;
+  const int64_t end_ns = clock_->NowNs();
+  if (end_ns - begin_ns <= kStalledSubmissionNs) return;
+  for (size_t i = first; i < first + count; ++i) {
+    Slot& slot = slots_[batch_slots_[i]];
+    slot.submit_begin_ns = begin_ns;
+    slot.io.issue_ns = end_ns;
+  }
+  totals_.stalled_submissions += count;
+}
+
 Status Issuer::SubmitBatch(Side* side) {
   size_t done = 0;
   while (done < batch_.size()) {
     const int64_t now_ns = clock_->NowNs();
-    for (size_t i = done; i < batch_.size(); ++i) slots_[batch_slots_[i]].io.issue_ns = now_ns;
+    for (size_t i = done; i < batch_.size(); ++i) {
+      Slot& slot = slots_[batch_slots_[i]];
+      slot.io.issue_ns = slot.submit_begin_ns = now_ns;
+    }
     ASSIGN_OR_RETURN(const size_t taken,
                      side->engine->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
+    MarkStalledSubmission(done, taken, now_ns);
     int64_t lateness_max_ns = 0;
     for (size_t i = done; i < done + taken; ++i) {
       const Slot& slot = slots_[batch_slots_[i]];
@@ -437,8 +464,8 @@ Status Issuer::Run(int64_t start_ns) {
   gate_open_ns_ = start_ns;
   totals_.first_due_ns = start_ns;
   totals_.last_complete_ns = start_ns;
-  for (freed_count_ = 0; freed_count_ < freed_ns_.size(); ++freed_count_) {
-    freed_ns_[freed_count_] = start_ns;
+  for (freed_count_ = 0; freed_count_ < slot_freed_ns_.size(); ++freed_count_) {
+    slot_freed_ns_[freed_count_] = start_ns;
   }
   turn_ns_ = window_start_ns_ = sleep_window_start_ns_ = clock_->NowNs();
   const Status worked = Work();

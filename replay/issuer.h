@@ -28,9 +28,7 @@ struct IssuedIo {
   Op op = Op::kRead;
   bool zero_payload = false;
   bool punted = false;
-  // From its due time on there was a free slot, no conflicting I/O was out and memory was there: if
-  // it was late, that was the host's doing.
-  bool free_slot = false;
+  uint8_t lane = 0;  // of the issuing thread
   uint32_t flags = 0;
   uint32_t target = 0;
   uint32_t error = 0;
@@ -41,6 +39,9 @@ struct IssuedIo {
   std::byte* buffer = nullptr;
   uint64_t bytes_done = 0;
   int64_t due_ns = 0;
+  // When what it waited for at the drive, other than a slot, had completed: a conflicting I/O, one
+  // that held the memory. INT64_MIN: nothing.
+  int64_t freed_ns = INT64_MIN;
   int64_t issue_ns = 0;
   int64_t complete_ns = 0;
 };
@@ -152,6 +153,8 @@ class Issuer {
     // neither slept nor polled for the next due time.
     double busy_share_max = 0;
     uint64_t overlaps_ordered = 0;
+    // kTimed: I/Os whose submission took over 100 us, stamped at its end.
+    uint64_t stalled_submissions = 0;
     std::optional<uint64_t> issued_by_reserve;  // absent without a thread in reserve
   };
   const Totals& totals() const { return totals_; }
@@ -160,6 +163,7 @@ class Issuer {
   struct Slot {
     IssuedIo io;
     int64_t offset_ns = 0;  // of its PlannedIo, as is
+    int64_t submit_begin_ns = 0;
     uint32_t gate_slot = kNoGateSlot;
   };
   enum class GateState : uint8_t { kOut, kRequired, kDone };
@@ -203,6 +207,7 @@ class Issuer {
   void TakeDue(int64_t now_ns);
   void Enqueue(uint32_t slot);
   Status SubmitBatch(Side* side);
+  void MarkStalledSubmission(size_t first, size_t count, int64_t begin_ns);
   int64_t SpinNs() const;
   Pause PlanPause(int64_t now_ns) const;
   Status Rehearse(const Pause& pause, int64_t now_ns);
@@ -237,7 +242,7 @@ class Issuer {
   int64_t gate_open_ns_ = 0;    // when the last of the named ones completed
   bool required_seen_ = false;  // the step at the feed's front was told to Require()
   // kQueueDepth: when each free slot became free, oldest first (a ring of `depth` entries).
-  std::vector<int64_t> freed_ns_;
+  std::vector<int64_t> slot_freed_ns_;
   size_t freed_head_ = 0;
   size_t freed_count_ = 0;
 
@@ -245,7 +250,9 @@ class Issuer {
   bool ended_ = false;
   bool stopping_ = false;
   bool parked_ready_ = false;           // something completed: some of parked_ may go
-  int64_t blocked_ns_ = INT64_MIN;      // when an I/O last had to wait for the drive
+  bool front_blocked_ = false;          // the step at the front waits for the drive, not for a slot
+  int64_t freed_ns_ = INT64_MIN;        // when one at the front had last done so
+  int64_t booked_ns_ = INT64_MIN;       // the latest completion that is booked
   std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
   bool starving_ = false;               // the step at the front waits for another thread
   SpinTime spin_;

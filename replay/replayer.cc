@@ -101,6 +101,7 @@ void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOut
   outcome->set_wall_ns(totals.last_complete_ns - totals.first_due_ns);
   outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
   outcome->set_overlaps_ordered(totals.overlaps_ordered);
+  outcome->set_stalled_submissions(totals.stalled_submissions);
   if (totals.issued_by_reserve) outcome->set_issued_by_reserve(*totals.issued_by_reserve);
   if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
 }
@@ -125,7 +126,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("simulated", engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, 0));
-  ResultRecorder recorder(writer.get());
+  ResultRecorder recorder(writer.get(), {depth});
   Plan plan(setup->stream.get(), setup->plan);
   InlineFeed feed(&plan);
 
@@ -288,7 +289,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                      .lanes = lanes->count(),
                      .router = lanes->RouteBy(options.order_overlaps),
                      .gives_way = !timed});
-  ResultRecorder recorder(writer.get());
+  ResultRecorder recorder(writer.get(), lanes->depths());
   std::optional<Verifier> verifier;
   if (options.verify) {
     ASSIGN_OR_RETURN(

@@ -29,9 +29,11 @@ bool IsShort(const IssuedIo& io) {
 
 }  // namespace
 
-ResultRecorder::ResultRecorder(TraceWriter* writer, uint32_t window)
+ResultRecorder::ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
+                               uint32_t window)
     : writer_(writer), window_(window), held_(std::min<size_t>(kFirstWindow, window)) {
-  BLKTAPE_CHECK(std::has_single_bit(window));
+  BLKTAPE_CHECK(std::has_single_bit(window) && !depths.empty());
+  for (const uint32_t depth : depths) splits_.emplace_back(depth);
 }
 
 void ResultRecorder::Count(const IssuedIo& io) {
@@ -44,18 +46,25 @@ void ResultRecorder::Count(const IssuedIo& io) {
   } else if (IsShort(io)) {
     ++short_transfers_;
   }
-  if (!io.free_slot) return;
-  const int64_t lateness_ns = io.issue_ns - io.due_ns;
-  free_lateness_.Add(lateness_ns);
-  if (lateness_ns > 100 * kNanosPerMicro) ++late_100us_;
-  if (lateness_ns > kNanosPerMilli) ++late_1ms_;
+}
+
+LatenessSplit::Parts ResultRecorder::Split(const IssuedIo& io) {
+  const LatenessSplit::Parts parts =
+      splits_[io.lane].Add(io.due_ns, io.freed_ns, io.issue_ns, io.complete_ns);
+  lateness_.Add(parts.lateness_ns);
+  if (parts.lateness_ns > 100 * kNanosPerMicro) ++late_100us_;
+  if (parts.lateness_ns > kNanosPerMilli) ++late_1ms_;
+  return parts;
 }
 
 Status ResultRecorder::Write(const IssuedIo& io) {
+  const LatenessSplit::Parts parts = Split(io);
+  if (writer_ == nullptr) return OkStatus();
   IoRecord record;
   record.device = io.target;
   record.op = io.op;
-  record.flags = io.flags | (io.free_slot ? 0 : kFlagBacklog);
+  record.flags = io.flags | (parts.backlog_ns > 0 ? kFlagBacklog : 0);
+  record.backlog_ns = static_cast<uint64_t>(parts.backlog_ns);
   record.bytes = IsShort(io) ? io.bytes_done : io.bytes;
   record.queue_ns = io.due_ns;
   record.issue_ns = io.issue_ns;
@@ -82,7 +91,6 @@ Status ResultRecorder::WriteReady() {
 Status ResultRecorder::Add(const IssuedIo& io) {
   RETURN_IF_ERROR(status_);
   Count(io);
-  if (writer_ == nullptr) return OkStatus();
   const uint64_t sequence = io.sequence;
   if (sequence < next_) return Write(io);  // was given up waiting for
   if (sequence == next_ && held_count_ == 0) {
@@ -128,11 +136,11 @@ void ResultRecorder::Report(proto::ReplayOutcome* outcome) const {
   for (const auto& [error, count] : errors_by_errno_) {
     (*outcome->mutable_errors_by_errno())[error] = count;
   }
-  outcome->set_free_slot(free_lateness_.count());
-  outcome->set_late_free_100us(late_100us_);
-  outcome->set_late_free_1ms(late_1ms_);
-  if (const std::optional<int64_t> p999_ns = free_lateness_.Quantile(0.999)) {
-    outcome->set_free_lateness_p999_ns(*p999_ns);
+  outcome->set_timed_ios(lateness_.count());
+  outcome->set_late_100us(late_100us_);
+  outcome->set_late_1ms(late_1ms_);
+  if (const std::optional<int64_t> p999_ns = lateness_.Quantile(0.999)) {
+    outcome->set_lateness_p999_ns(*p999_ns);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
 #include "replay/issuer.h"
+#include "replay/lateness_split.h"
 #include "replay/lateness_tally.h"
 #include "replay/spsc_ring.h"
 
@@ -22,10 +23,13 @@ namespace blktape {
 // so memory is bounded. Not thread-safe.
 class ResultRecorder {
  public:
-  // `writer` may be null: then it only counts. Both must outlive the recorder.
-  explicit ResultRecorder(TraceWriter* writer, uint32_t window = 1 << 17);
+  // `writer` may be null: then it only counts; it must outlive the recorder. `depths`: for each
+  // issuing thread how many I/Os it has in flight at most.
+  ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
+                 uint32_t window = 1 << 17);
 
-  // In any order. A failure of the writer is kept and returned by each further call.
+  // In any order. A failure of the writer is kept and returned by each further call. What depends
+  // on the order, lateness among it, is counted once it is that I/O's turn.
   Status Add(const IssuedIo& io);
   // What is still held back; after the last Add().
   Status Flush();
@@ -40,6 +44,7 @@ class ResultRecorder {
     bool there = false;
   };
   void Count(const IssuedIo& io);
+  LatenessSplit::Parts Split(const IssuedIo& io);
   Status Write(const IssuedIo& io);
   Status WriteReady();
 
@@ -57,7 +62,8 @@ class ResultRecorder {
   uint64_t punted_ = 0;
   uint64_t late_100us_ = 0;
   uint64_t late_1ms_ = 0;
-  LatenessTally free_lateness_;
+  LatenessTally lateness_;
+  std::vector<LatenessSplit> splits_;  // by issuing thread
   std::map<int32_t, uint64_t> errors_by_errno_;
 };
 

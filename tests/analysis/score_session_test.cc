@@ -112,8 +112,10 @@ class ScoreSessionTest : public ::testing::Test {
       outcome->set_issued(kIos);
       outcome->set_completed(kIos);
       outcome->set_wall_ns(now_ns);
-      outcome->set_free_slot(kIos);
-      outcome->set_free_lateness_p999_ns(simulated ? 0 : lateness_ns_(options.cycle));
+      outcome->set_timed_ios(kIos);
+      const int64_t lateness_ns = simulated ? 0 : lateness_ns_(options.cycle);
+      outcome->set_lateness_p999_ns(lateness_ns);
+      outcome->set_late_100us(lateness_ns > 100'000 ? kIos : 0);
       RETURN_IF_ERROR(writer->Finish(summary));
       return *outcome;
     };

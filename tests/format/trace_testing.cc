@@ -67,6 +67,7 @@ IoRecord AnyRecord(std::mt19937_64* random, uint32_t devices) {
   if (here()) io.merged_bios = static_cast<uint32_t>(any());
   if (here()) io.prio = static_cast<uint32_t>(any());
   if (here()) io.ordinal = any();
+  if (here()) io.backlog_ns = any();
   return io;
 }
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "replay/engine_factory.h"
 #include "replay/feed.h"
+#include "replay/lateness_split.h"
 #include "replay/plan.h"
 #include "tests/replay/fake_records.h"
 
@@ -47,6 +48,8 @@ class IssuerTest : public testing::Test {
   // Service time of the I/O at this byte of the target; else 10 ns.
   std::map<uint64_t, int64_t> service_ns_;
   std::map<uint64_t, uint32_t> errors_;
+  // So long the thread stands still in the midst of submitting the I/O at this byte.
+  std::map<uint64_t, int64_t> stall_ns_;
   TimingRule rule_ = TimingRule::kTimed;
   uint32_t depth_ = 8;
   uint32_t batch_ = 1;
@@ -63,9 +66,12 @@ class IssuerTest : public testing::Test {
     EngineOptions engine_options;
     engine_options.depth = depth_;
     engine_options.clock = &clock;
-    engine_options.script = [this](const EngineRequest& request) {
+    engine_options.script = [this, &clock](const EngineRequest& request) {
       issued_bytes_.push_back(request.offset_bytes);
       buffers_.push_back(request.buffer);
+      if (stall_ns_.contains(request.offset_bytes)) {
+        clock.SleepUntilNs(clock.NowNs() + stall_ns_[request.offset_bytes]);
+      }
       const auto found = service_ns_.find(request.offset_bytes);
       return EngineOptions::ScriptedService{
           .service_ns = found == service_ns_.end() ? 10 : found->second,
@@ -98,9 +104,14 @@ class IssuerTest : public testing::Test {
     std::map<uint64_t, IssuedIo> in_plan_order;
     for (const IssuedIo& io : sink.done) in_plan_order[io.sequence] = io;
     std::vector<Times> times;
+    LatenessSplit split(depth_);
     for (const auto& [sequence, io] : in_plan_order) {
       times.push_back({io.due_ns - kStartNs, io.issue_ns - kStartNs, io.complete_ns - kStartNs});
-      free_slot_.push_back(io.free_slot);
+      const LatenessSplit::Parts parts =
+          split.Add(io.due_ns, io.freed_ns, io.issue_ns, io.complete_ns);
+      EXPECT_EQ(parts.lateness_ns + parts.backlog_ns, io.issue_ns - io.due_ns);
+      lateness_ns_.push_back(parts.lateness_ns);
+      backlog_ns_.push_back(parts.backlog_ns);
       results_.push_back(io);
     }
     return times;
@@ -113,7 +124,9 @@ class IssuerTest : public testing::Test {
   Status status_;
   Issuer::Totals totals_;
   IssueCounters counters_;
-  std::vector<bool> free_slot_;
+  // As the recorder divides what is between due and issue.
+  std::vector<int64_t> lateness_ns_;
+  std::vector<int64_t> backlog_ns_;
   std::vector<IssuedIo> results_;
   std::vector<uint64_t> issued_bytes_;  // in the order the engine got them
   std::vector<std::byte*> buffers_;     // likewise
@@ -125,7 +138,7 @@ TEST_F(IssuerTest, TimedIosAreIssuedWhenDueWhateverIsInFlight) {
               ElementsAre(Times{0, 0, 1'000}, Times{100, 100, 110}, Times{101, 101, 111}));
   EXPECT_TRUE(status_.ok());
   EXPECT_EQ(totals_.last_complete_ns - totals_.first_due_ns, 1'000);
-  EXPECT_THAT(free_slot_, ElementsAre(true, true, true));
+  EXPECT_THAT(backlog_ns_, ElementsAre(0, 0, 0));
 }
 
 TEST_F(IssuerTest, ALateIoDoesNotPushTheNextOne) {
@@ -141,7 +154,58 @@ TEST_F(IssuerTest, WhatWaitsForASlotIsBacklogNotLateness) {
   service_ns_[0] = 500;
   service_ns_[4096] = 500;
   Run({Read(0, {}, 0), Read(10, {}, 4096), Read(20, {}, 8192), Read(900, {}, 12288)});
-  EXPECT_THAT(free_slot_, ElementsAre(true, true, false, true));
+  EXPECT_THAT(backlog_ns_, ElementsAre(0, 0, 480, 0));
+  EXPECT_THAT(lateness_ns_, ElementsAre(0, 0, 0, 0));
+}
+
+// The drive got the request before the stop of 5 ms or after it: nobody knows.
+TEST_F(IssuerTest, AStopWithinASubmissionIsNoServiceTime) {
+  constexpr int64_t kMs = 1'000'000;
+  stall_ns_[0] = 5 * kMs;
+  service_ns_[0] = 7 * kMs;  // from the begin of the submission, as the scripted drive has it
+  stall_ns_[4096] = 5 * kMs;
+  service_ns_[4096] = 2 * kMs;
+  EXPECT_THAT(
+      Run({Read(0, {}, 0), Read(20 * kMs, {}, 4096), Read(40 * kMs, {}, 8192)}),
+      ElementsAre(Times{0, 5 * kMs, 7 * kMs},
+                  // Done before the submission came back: the drive had it all the time.
+                  Times{20 * kMs, 20 * kMs, 22 * kMs}, Times{40 * kMs, 40 * kMs, 40 * kMs + 10}));
+  EXPECT_THAT(lateness_ns_, ElementsAre(5 * kMs, 0, 0));
+  EXPECT_EQ(totals_.stalled_submissions, 2u);
+}
+
+// The issuing thread stops for 50 ms while the drive, which takes 1 ms, is idle; ten I/Os come due
+// meanwhile, and go out two at a time.
+TEST_F(IssuerTest, WhatCameDueInAStopOfTheHostIsItsLatenessAlsoWhereSlotsAreTakenThen) {
+  constexpr int64_t kMs = 1'000'000;
+  depth_ = 2;
+  stall_ns_[0] = 50 * kMs;
+  service_ns_[0] = kMs;
+  std::vector<IoRecord> records = {Read(0, {}, 0)};
+  for (int64_t i = 1; i <= 10; ++i) {
+    const auto offset = static_cast<uint64_t>(i) * 4096;
+    service_ns_[offset] = kMs;
+    records.push_back(Read(4 * kMs * i, {}, offset));
+  }
+  Run(std::move(records));
+  EXPECT_THAT(backlog_ns_, testing::Each(0));
+  EXPECT_GE(*std::ranges::max_element(lateness_ns_), 46 * kMs);
+}
+
+// Four slots, a drive of 10 ms: nothing of what the I/Os behind wait for is the host's.
+TEST_F(IssuerTest, WhatComesDueWhileTheDriveHoldsAllSlotsIsItsBacklog) {
+  constexpr int64_t kMs = 1'000'000;
+  depth_ = 4;
+  std::vector<IoRecord> records;
+  for (int64_t i = 0; i < 40; ++i) {
+    const auto offset = static_cast<uint64_t>(i) * 4096;
+    service_ns_[offset] = 10 * kMs;
+    records.push_back(Read(i * kMs / 2, {}, offset));
+  }
+  Run(std::move(records));
+  EXPECT_THAT(lateness_ns_, testing::Each(0));
+  // The last is due at 19.5 ms, and of the tenth four that go out together, at 90.
+  EXPECT_EQ(backlog_ns_.back(), 90 * kMs + 3 * kMs / 2 - 39 * kMs / 2);
 }
 
 TEST_F(IssuerTest, MaxOrderWaitsForWhatHadCompletedAndForNothingElse) {
@@ -166,7 +230,7 @@ TEST_F(IssuerTest, MaxOrderGateOpenedByACompletionThatNobodyWaitedForYetCountsFr
   // Both start at once by the rule, but there is one slot. C waits for A and B.
   EXPECT_THAT(Run({Read(0, 10, 0), Read(5, 20, 4096), Read(30, 40, 8192)}),
               ElementsAre(Times{0, 0, 100}, Times{0, 100, 150}, Times{150, 150, 160}));
-  EXPECT_THAT(free_slot_, ElementsAre(true, false, true));
+  EXPECT_THAT(backlog_ns_, ElementsAre(0, 100, 0));
 }
 
 TEST_F(IssuerTest, MaxOrderKeepsThinkTimeWhenAsked) {
@@ -225,7 +289,7 @@ TEST_F(IssuerTest, AConflictingIoWaitsForTheEarlierOneAndOthersPassIt) {
   service_ns_[0] = 100;
   EXPECT_THAT(Run({Write(0, {}, 0, 8192), Read(10, {}, 4096), Read(20, {}, 16384)}),
               ElementsAre(Times{0, 0, 100}, Times{10, 100, 110}, Times{20, 20, 30}));
-  EXPECT_THAT(free_slot_, ElementsAre(true, false, true));
+  EXPECT_THAT(backlog_ns_, ElementsAre(0, 90, 0));
   EXPECT_EQ(totals_.overlaps_ordered, 1u);
 }
 

@@ -20,7 +20,6 @@ IssuedIo Done(uint64_t sequence, int64_t due_ns = 0, int64_t issue_ns = 0) {
   io.due_ns = due_ns;
   io.issue_ns = issue_ns;
   io.complete_ns = issue_ns + 50;
-  io.free_slot = true;
   return io;
 }
 
@@ -33,7 +32,7 @@ class ResultRecorderTest : public testing::Test {
     auto writer = TraceWriter::Create(path_, header);
     ASSERT_TRUE(writer.ok()) << writer.status().message();
     writer_ = std::move(*writer);
-    recorder_.emplace(writer_.get(), window);
+    recorder_.emplace(writer_.get(), std::vector<uint32_t>{128}, window);
   }
   std::vector<uint64_t> OrdinalsWritten() {
     EXPECT_TRUE(recorder_->Flush().ok());
@@ -87,7 +86,7 @@ TEST_F(ResultRecorderTest, ARecordHoldsDueSubmittedAndCompletedTimes) {
   io.op = Op::kWrite;
   io.flags = kFlagFua;
   io.offset_bytes = 8192;
-  io.free_slot = false;
+  io.freed_ns = 1'030;  // it waited for a conflicting one
   ASSERT_TRUE(recorder_->Add(io).ok());
   ASSERT_TRUE(recorder_->Flush().ok());
   ASSERT_TRUE(writer_->Finish({}).ok());
@@ -101,17 +100,18 @@ TEST_F(ResultRecorderTest, ARecordHoldsDueSubmittedAndCompletedTimes) {
   EXPECT_EQ(record.complete_ns, 1'090);
   EXPECT_EQ(record.error, 0u);
   EXPECT_EQ(record.ordinal, 100u);
+  EXPECT_EQ(record.backlog_ns, 30u);
 }
 
 TEST(ResultRecorderCountTest, ErrorsShortTransfersAndLatenessAreCountedApart) {
-  ResultRecorder recorder(nullptr);
+  ResultRecorder recorder(nullptr, {128});
   IssuedIo failed = Done(0);
   failed.error = 5;
   failed.bytes_done = 0;
   IssuedIo cut = Done(1);
   cut.bytes_done = 512;
   IssuedIo backlog = Done(2, 0, 5'000'000);
-  backlog.free_slot = false;
+  backlog.freed_ns = 5'000'000;
   for (const IssuedIo& io :
        {failed, cut, backlog, Done(3, 0, 100'000), Done(4, 0, 100'001), Done(5, 0, 1'000'001)}) {
     ASSERT_TRUE(recorder.Add(io).ok());
@@ -122,11 +122,11 @@ TEST(ResultRecorderCountTest, ErrorsShortTransfersAndLatenessAreCountedApart) {
   EXPECT_EQ(outcome.errors(), 1);
   EXPECT_EQ(outcome.errors_by_errno().at(5), 1);
   EXPECT_EQ(outcome.short_transfers(), 1) << "an error is not also short";
-  EXPECT_EQ(outcome.free_slot(), 5) << "backlog is not lateness";
-  EXPECT_EQ(outcome.late_free_100us(), 2);
-  EXPECT_EQ(outcome.late_free_1ms(), 1);
-  EXPECT_GE(outcome.free_lateness_p999_ns(), 1'000'001);
-  EXPECT_LE(outcome.free_lateness_p999_ns(), 1'031'252) << "a 32nd above at most";
+  EXPECT_EQ(outcome.timed_ios(), 6);
+  EXPECT_EQ(outcome.late_100us(), 2) << "backlog is not lateness";
+  EXPECT_EQ(outcome.late_1ms(), 1);
+  EXPECT_GE(outcome.lateness_p999_ns(), 1'000'001);
+  EXPECT_LE(outcome.lateness_p999_ns(), 1'031'252) << "a 32nd above at most";
 }
 
 TEST(RecorderThreadTest, TakesEverythingAndTellsOfTheFirstFailure) {
