@@ -23,7 +23,6 @@ std::optional<uint32_t> CompletionOrder::Add(int64_t complete_ns) {
   } else if (slots_used_ < max_slots_) {
     slot = slots_used_++;
   } else {
-    ++ungated_;
     return std::nullopt;
   }
   heap_.push_back({complete_ns, slot});

@@ -32,7 +32,6 @@ class CompletionOrder {
   std::optional<int64_t> last_complete_ns() const { return last_complete_ns_; }
   // Whether the recording had nothing in flight at the last arrival.
   bool idle() const { return heap_.empty(); }
-  uint64_t ungated() const { return ungated_; }
 
  private:
   struct Pending {
@@ -50,7 +49,6 @@ class CompletionOrder {
   std::vector<uint32_t> free_slots_;
   uint32_t slots_used_ = 0;
   std::optional<int64_t> last_complete_ns_;
-  uint64_t ungated_ = 0;
 };
 
 }  // namespace blktape

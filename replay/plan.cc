@@ -175,11 +175,12 @@ Result<bool> Plan::Next(PlannedIo* io) {
     }
     RETURN_IF_ERROR(Place(record, io));
     SetTiming(record, due_ns, io);
+    std::optional<uint32_t> gate_slot;
     if (needs_order && record.complete_ns && arrival_ns) {
-      io->gate_slot = order_.Add(*record.complete_ns).value_or(kNoGateSlot);
-    } else if (options_.rule == TimingRule::kMaxOrder) {
-      ++counts_.ungated;
+      gate_slot = order_.Add(*record.complete_ns);
     }
+    io->gate_slot = gate_slot.value_or(kNoGateSlot);
+    if (!gate_slot && options_.rule == TimingRule::kMaxOrder) ++counts_.ungated;
     if (options_.rule == TimingRule::kQueueDepth) {
       gates_.clear();
       io->gate_slot = kNoGateSlot;

@@ -227,6 +227,13 @@ TEST(PlanTest, AnIoWithoutACompletionGatesNothingAndIsCounted) {
   EXPECT_EQ(planned.counts.ungated, 1u);
 }
 
+// All are in flight at once in the recording: more than there are gates.
+TEST(PlanTest, AnIoBeyondTheGatesIsCountedAsUngated) {
+  std::vector<IoRecord> records;
+  for (uint32_t i = 0; i < kMaxGateSlots + 2; ++i) records.push_back(Read(i, 10'000'000));
+  EXPECT_EQ(All(records, OneTarget(TimingRule::kMaxOrder)).counts.ungated, 2u);
+}
+
 TEST(PlanTest, WhatNothingIsKnownOfIsLeftOutByName) {
   IoRecord timeless = Read(0, {});
   timeless.queue_ns.reset();
