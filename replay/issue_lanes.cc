@@ -48,8 +48,8 @@ LaneRouter* IssueLanes::RouteBy(bool keep_order) {
 }
 
 void IssueLanes::Start(Clock* clock, const Run& run) {
-  const int64_t start_ns = clock->NowNs() + run.lead_ns;
   StopFlags stop = run.stop;
+  ready_.emplace(static_cast<std::ptrdiff_t>(lanes_.size()));
   IssuerOptions options = run.issuer;
   if (lanes_.size() > 1) {
     stop.by_lane = &lane_stopped_;
@@ -66,14 +66,21 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
                                             lane->sink.get(), lane->counters.get(), stop, options);
     RealtimeScope::Wish wish = run.wish;
     wish.lane = number;
-    lane->done = std::async(std::launch::async, [this, lane, wish, start_ns]() -> Status {
-      RealtimeScope realtime(wish);
-      lane->granted = realtime.granted();
-      lane->realtime = &realtime;
-      const Status status = lane->issuer->Run(start_ns);
-      if (!status.ok()) lane_stopped_.store(true, std::memory_order_relaxed);
-      return status;
-    });
+    lane->done = std::async(std::launch::async,
+                            [this, lane, wish, clock, lead_ns = run.lead_ns]() -> Status {
+                              RealtimeScope realtime(wish);
+                              lane->granted = realtime.granted();
+                              lane->realtime = &realtime;
+                              // The first I/O is due for all at one moment, which no thread's own
+                              // set-up may reach.
+                              ready_->arrive_and_wait();
+                              int64_t not_yet = 0;
+                              start_ns_.compare_exchange_strong(not_yet, clock->NowNs() + lead_ns);
+                              const Status status = lane->issuer->Run(start_ns_.load());
+                              if (!status.ok())
+                                lane_stopped_.store(true, std::memory_order_relaxed);
+                              return status;
+                            });
     if (lane->reserve != nullptr) {
       wish.lane = 1;
       lane->reserve_done = std::async(std::launch::async, [lane, wish] {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,6 +94,8 @@ class IssueLanes {
   };
   IssueLanes() = default;
 
+  std::optional<std::latch> ready_;    // the threads whose set-up is done
+  std::atomic<int64_t> start_ns_ = 0;  // set by the first of them
   std::array<LaneProgress, kMaxLanes> progress_;
   std::vector<Lane> lanes_;
   std::optional<LaneRouter> router_;
