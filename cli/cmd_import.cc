@@ -16,6 +16,7 @@
 #include "capture/capture_pipeline.h"
 #include "capture/file_source.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "format/io_record.h"
 #include "format/loss.h"
 #include "format/trace.pb.h"
@@ -41,22 +42,18 @@ struct Imported {
   uint64_t size_bytes = 0;
 };
 
-// A line that is written over while it runs, on a terminal only.
-class ProgressLine {
+// Says how far it is, a few times a second at the most.
+class ImportProgress {
  public:
-  ProgressLine() : shows_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (shows_) std::fprintf(stderr, "\r\033[K");
-  }
   void Show(double share) {
     const int64_t now_ns = Clock::Monotonic()->NowNs();
-    if (!shows_ || now_ns < next_ns_) return;
-    next_ns_ = now_ns + 200'000'000;
-    std::fprintf(stderr, "\rimporting %3.0f %%", share * 100);
+    if (now_ns < next_ns_) return;
+    next_ns_ = now_ns + kNanosPerSecond / 5;
+    line_.Show("importing " + std::to_string(static_cast<int>(share * 100)) + " %");
   }
 
  private:
-  bool shows_;
+  ProgressLine line_;
   int64_t next_ns_ = 0;
 };
 
@@ -101,7 +98,7 @@ Result<Imported> Import(const ImportOptions& options) {
   }
   CapturePipeline pipeline(writer.get(), source->devices(), pipeline_options);
   {
-    ProgressLine progress;
+    ImportProgress progress;
     while (true) {
       ASSIGN_OR_RETURN(const bool more, source->Poll(/*timeout_ms=*/0, &pipeline));
       RETURN_IF_ERROR(pipeline.status());

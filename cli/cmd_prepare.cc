@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/target_consent.h"
 #include "replay/prepare.h"
@@ -140,15 +141,13 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   const std::atomic<bool>& stop = StopOnSignals();
   if (Status checked = CheckTarget(flags, stop); !checked.ok()) return Fail(checked);
 
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  const auto progress = [terminal](const PrepareProgress& now) {
-    if (!terminal) return;
-    std::fprintf(stderr, "\r%-32s %3.0f %%  %s/s\033[K", now.phase.c_str(), now.fraction * 100,
-                 FormatBytes(now.bytes_per_second).c_str());
-    std::fflush(stderr);
-  };
-  const Result<PrepareReport> report = RunPrepare(prepare, stop, progress);
-  if (terminal) std::fprintf(stderr, "\r\033[K");
+  const Result<PrepareReport> report = [&] {
+    ProgressLine line;
+    return RunPrepare(prepare, stop, [&line](const PrepareProgress& now) {
+      line.Show(now.phase + "  " + std::to_string(static_cast<int>(now.fraction * 100)) + " %  " +
+                FormatBytes(now.bytes_per_second) + "/s");
+    });
+  }();
   if (!report.ok()) {
     if (report.status().code() == StatusCode::kCancelled && !prepare.progress_path.empty()) {
       std::fprintf(stderr, "stopped; the same command goes on from here\n");

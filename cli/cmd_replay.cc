@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
+#include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/replay_report.h"
 #include "cli/target_consent.h"
@@ -154,29 +155,6 @@ bool TellLosses(const std::string& trace_path) {
   return lost;
 }
 
-// Draws a line on the terminal and draws over it.
-class ProgressDisplay {
- public:
-  explicit ProgressDisplay(bool on) : on_(on) {}
-  ~ProgressDisplay() {
-    if (drawn_) std::fprintf(stderr, "\r\033[K");
-  }
-  std::function<void(const ReplayProgress&)> Callback() {
-    if (!on_) return nullptr;
-    return [this](const ReplayProgress& progress) {
-      std::fprintf(stderr, "\r%.79s\033[K", ProgressLine(progress, before_).c_str());
-      std::fflush(stderr);
-      before_ = progress;
-      drawn_ = true;
-    };
-  }
-
- private:
-  const bool on_;
-  bool drawn_ = false;
-  ReplayProgress before_;
-};
-
 int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
   TellRestoredQueues();
@@ -203,8 +181,12 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   const bool keep = !flags->replay.result_path.empty();
   if (!keep) flags->replay.result_path = scratch->path() + "/result.tape";
   Result<proto::ReplayOutcome> outcome = [&] {
-    ProgressDisplay display(isatty(STDERR_FILENO) != 0);
-    return RunReplay(flags->replay, stop, display.Callback());
+    ProgressLine line;
+    ReplayProgress before;
+    return RunReplay(flags->replay, stop, [&](const ReplayProgress& now) {
+      line.Show(ProgressText(now, before));
+      before = now;
+    });
   }();
   if (!outcome.ok()) return Fail(outcome.status());
   const Result<Profile> profile = ProfileTrace(flags->replay.result_path, {.footprint = false});

@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
+#include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/score_session.h"
 #include "cli/target_consent.h"
@@ -72,36 +73,27 @@ Status WriteWhole(const std::string& path, const std::string& text) {
   return sink->Sync();
 }
 
-// One line on a terminal that is written over and over; silent elsewhere.
-class ProgressLine {
+// The whole score, repeats included: how long it may still take.
+class TimeLeft {
  public:
-  explicit ProgressLine(bool terminal) : terminal_(terminal) {}
-  ~ProgressLine() { Clear(); }
-
-  void Show(const std::string& text) {
-    if (!terminal_) return;
-    std::fprintf(stderr, "\r%-78.78s", text.c_str());
-    std::fflush(stderr);
-    shown_ = true;
+  void Begin(int64_t estimated_ns, uint64_t cycles) {
+    cycle_ns_ = estimated_ns / static_cast<int64_t>(cycles);
+    end_ns_ = Clock::Monotonic()->NowNs() + estimated_ns;
   }
-  void Clear() {
-    if (shown_) std::fprintf(stderr, "\r%78s\r", "");
-    shown_ = false;
+  void Repeat() { end_ns_ += cycle_ns_; }
+  std::string Text() const {
+    const int64_t left_ns = end_ns_ - Clock::Monotonic()->NowNs();
+    return left_ns > kNanosPerSecond ? ", about " + FormatDurationNs(left_ns) + " left in all" : "";
   }
 
  private:
-  const bool terminal_;
-  bool shown_ = false;
+  int64_t end_ns_ = 0;
+  int64_t cycle_ns_ = 0;
 };
 
 std::string ProgressText(const std::string& label, const ReplayProgress& now) {
-  const int64_t left_ns =
-      now.fraction > 0.01
-          ? static_cast<int64_t>(static_cast<double>(now.elapsed_ns) * (1 / now.fraction - 1))
-          : 0;
   return label + ": " + std::to_string(static_cast<int>(now.fraction * 100)) + " %, " +
-         FormatCount(now.completed) + " I/Os, " + FormatDurationNs(now.elapsed_ns) +
-         (left_ns > 0 ? ", " + FormatDurationNs(left_ns) + " left" : "") +
+         FormatCount(now.completed) + " I/Os" +
          (now.errors > 0 ? ", " + FormatCount(now.errors) + " errors" : "");
 }
 
@@ -148,11 +140,13 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);
 
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  ProgressLine line(terminal);
+  ProgressLine line;
+  TimeLeft left;
   const ScoreSessionEvents events{
       .on_begin =
           [&](int64_t estimated_ns) {
             line.Clear();
+            left.Begin(estimated_ns, session.cycles);
             if (!terminal && estimated_ns < 600 * kNanosPerSecond) return;
             std::fprintf(stderr, "%s%s cycles on %s take about %s\n",
                          options.published ? "at least " : "",
@@ -161,12 +155,15 @@ int RunScore(ScoreOptions options, const Flags& flags) {
           },
       .on_run = [&line](const std::string& label) { line.Show(label); },
       .on_repeat =
-          [&line](const RepeatedCycle& cycle) {
+          [&](const RepeatedCycle& cycle) {
             line.Clear();
+            left.Repeat();
             Print(stderr, "measured again: " + cycle.reasons.front() + "\n");
           },
-      .on_progress = [&line](const std::string& label,
-                             const ReplayProgress& now) { line.Show(ProgressText(label, now)); },
+      .on_progress =
+          [&](const std::string& label, const ReplayProgress& now) {
+            line.Show(ProgressText(label, now) + left.Text());
+          },
   };
   const Result<ScoreReport> report =
       RunScoreSession(session, RunReplay, Clock::Monotonic(), stop, events);

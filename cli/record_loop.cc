@@ -1,7 +1,6 @@
 #include "cli/record_loop.h"
 
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +13,8 @@
 #include "capture/live_source.h"
 #include "capture/machine.h"
 #include "cli/child_command.h"
+#include "cli/print.h"
+#include "cli/progress_line.h"
 #include "cli/record_signals.h"
 #include "cli/record_status.h"
 #include "cli/service_notify.h"
@@ -33,33 +34,18 @@ constexpr uint64_t kDirtyLeftKiB = 64;
 class Display {
  public:
   explicit Display(bool live_line) : live_line_(live_line) {}
-  ~Display() { Clear(); }
 
   void Show(const LiveFigures& figures) {
-    if (!live_line_) return;
-    // One column stays free: a cursor behind the last would be on the next line, and \r not go
-    // back.
-    std::fprintf(stderr, "\r%.*s\033[K", Columns() - 1, FigureLine(figures).c_str());
-    std::fflush(stderr);
-    visible_ = true;
+    if (live_line_) line_.Show(FigureLine(figures));
   }
   void Say(const std::string& news) {
-    Clear();
-    std::fprintf(stderr, "%s\n", news.c_str());
+    line_.Clear();
+    Print(stderr, news + "\n");
   }
 
  private:
-  // Of the terminal as it is now.
-  static int Columns() {
-    struct winsize size{};
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-  }
-  void Clear() {
-    if (visible_) std::fprintf(stderr, "\r\033[K");
-    visible_ = false;
-  }
   bool live_line_;
-  bool visible_ = false;
+  ProgressLine line_;
 };
 
 // Knows when what a command wrote has reached the disk.

@@ -90,7 +90,8 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
   }
   if (outcome.ungated() > 0) {
-    warn(FormatCount(outcome.ungated()) + " I/Os without a recorded completion gated nothing");
+    warn(FormatCount(outcome.ungated()) +
+         " I/Os gated nothing: without a recorded completion, or too many at once");
   }
   return lines;
 }
@@ -279,7 +280,7 @@ std::string PreviewText(const ReplayPreview& preview) {
   return text + "nothing was written\n";
 }
 
-std::string ProgressLine(const ReplayProgress& now, const ReplayProgress& before) {
+std::string ProgressText(const ReplayProgress& now, const ReplayProgress& before) {
   const int64_t interval_ns = now.elapsed_ns - before.elapsed_ns;
   const std::string left = now.fraction > 0.001
                                ? Clock(static_cast<int64_t>(static_cast<double>(now.elapsed_ns) *

@@ -20,7 +20,7 @@ nlohmann::ordered_json ReplayJson(const Profile& profile, const proto::ReplayOut
 std::string PreviewText(const ReplayPreview& preview);
 
 // One line for a terminal, without a line feed.
-std::string ProgressLine(const ReplayProgress& now, const ReplayProgress& before);
+std::string ProgressText(const ReplayProgress& now, const ReplayProgress& before);
 
 // "Samsung SSD 990, serial S123, 1.8 TiB, /dev/nvme0n1": what a confirmation names.
 std::string DescribeTarget(const proto::Device& device);

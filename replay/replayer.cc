@@ -170,7 +170,7 @@ class ProgressMeter {
                             .in_flight = live.in_flight,
                             .bytes = live.bytes,
                             .lateness_max_ns = live.lateness_max_ns};
-    progress.fraction = std::min(1.0, Fraction(progress, live.offset_ns));
+    progress.fraction = std::min(1.0, Fraction(progress));
     return progress;
   }
 
@@ -178,14 +178,15 @@ class ProgressMeter {
   static int64_t Now() { return Clock::Monotonic()->NowNs(); }
   static double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-  double Fraction(const ReplayProgress& progress, int64_t offset_ns) const {
+  double Fraction(const ReplayProgress& progress) const {
     if (options_.duration_ns) {
       return Share(static_cast<double>(progress.elapsed_ns),
                    static_cast<double>(*options_.duration_ns));
     }
     if (options_.rule == TimingRule::kTimed && !options_.idle_cap_ns && setup_.span_ns) {
       const auto span_ns = static_cast<double>(*setup_.span_ns) / options_.speed;
-      return Share(static_cast<double>(offset_ns), span_ns);
+      // The schedule tells how long it takes, whatever lies in a pause of it.
+      return Share(static_cast<double>(progress.elapsed_ns), span_ns);
     }
     return setup_.records
                ? Share(static_cast<double>(progress.issued), static_cast<double>(*setup_.records))
