@@ -214,7 +214,8 @@ Result<bool> TracefsSource::ReadRing(Ring* ring, int max_pages, CaptureSink* sin
     const ssize_t count = read(ring->pages.get(), page_.data(), page_.size());
     if (count < 0) {
       if (errno == EINTR) continue;
-      if (errno == EAGAIN) return true;
+      // ENODEV: the CPU is off; what its ring holds can be read when it is back.
+      if (errno == EAGAIN || errno == ENODEV) return true;
       return ErrnoStatus(errno, fmt::format("ring of CPU {}", ring->cpu));
     }
     if (count == 0) return true;
