@@ -17,8 +17,10 @@ const std::atomic<bool>& StopOnSignals() {
   action.sa_handler = AskToStop;
   // Only the first signal is caught.
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  // A terminal that goes away, too: queue settings are put back, results finished.
+  for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(one, &action, nullptr);
+  // Who reads our output may go away: the write fails, and the work goes on to its orderly end.
+  signal(SIGPIPE, SIG_IGN);
   return stop_asked;
 }
 
