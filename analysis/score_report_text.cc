@@ -25,6 +25,19 @@ std::string TargetNames(const ScoreReport& report) {
   return names;
 }
 
+// Three significant digits at least, never an exponent: "0.00123", "12.3", "1,234".
+std::string Digits(double value) {
+  if (!std::isfinite(value) || value <= 0) return "0";
+  if (value >= 1000) return FormatCount(static_cast<uint64_t>(std::llround(value)));
+  const int decimals = 2 - static_cast<int>(std::floor(std::log10(value)));
+  return fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 12));
+}
+
+// A score: a whole number where that has three digits.
+std::string ScoreDigits(double score) {
+  return score >= 1000 ? fmt::format("{:.0f}", score) : Digits(score);
+}
+
 std::string Headline(const ScoreReport& report) {
   std::string text;
   if (!report.valid()) {
@@ -35,10 +48,11 @@ std::string Headline(const ScoreReport& report) {
   const std::string_view word = report.valid() ? "Score         " : "(invalid)     ";
   if (!report.score) return text + std::string(word) + "n/a\n";
   const Score& score = *report.score;
-  text += fmt::format("{}{:.0f}", word, score.score);
+  text += std::string(word) + ScoreDigits(score.score);
   if (score.ci_low && score.ci_high) {
-    text += fmt::format("   95 % interval {:.0f} to {:.0f}, run to run, {} cycles", *score.ci_low,
-                        *score.ci_high, report.cycles.size());
+    text +=
+        fmt::format("   95 % interval {} to {}, run to run, {} cycles", ScoreDigits(*score.ci_low),
+                    ScoreDigits(*score.ci_high), report.cycles.size());
   } else {
     text += "   no interval: one cycle only";
   }
@@ -61,8 +75,9 @@ std::string RepeatedText(const ScoreReport& report) {
     }
   }
   if (const std::optional<double> with = report.score_with_repeated()) {
-    text += fmt::format("              The score if {} counted: {:.0f}\n",
-                        report.repeated.size() == 1 ? "this cycle" : "these cycles", *with);
+    text += fmt::format("              The score if {} counted: {}\n",
+                        report.repeated.size() == 1 ? "this cycle" : "these cycles",
+                        ScoreDigits(*with));
   }
   return text;
 }
@@ -124,15 +139,18 @@ std::string CostTable(const ScoreReport& report) {
   static constexpr std::array kNames = {"response (timed)", "worst 1 % (timed)",
                                         "work (max speed)"};
   const std::vector<SegmentCosts> drive = ReferenceOf(report.cycles);
-  std::string text = fmt::format(
-      "\nCost, geometric mean of {} segments    weight    reference        drive   ratio\n",
-      report.segmentation.segments.size());
+  std::string text = fmt::format("\n{:<38}weight    reference        drive    ratio\n",
+                                 report.segmentation.segments.size() == 1
+                                     ? std::string("Cost of the one segment")
+                                     : fmt::format("Cost, geometric mean of {} segments",
+                                                   report.segmentation.segments.size()));
   for (size_t m = 0; m < kCosts; ++m) {
     const double reference_ns = GeometricMean(report.reference_costs, m);
     const double drive_ns = GeometricMean(drive, m);
-    text += fmt::format("  {:<36}{:>6.2f} {:>12} {:>12} {:>7.2f}\n", kNames[m], kWeights[m],
+    text += fmt::format("  {:<36}{:>6.2f} {:>12} {:>12} {:>8}\n", kNames[m], kWeights[m],
                         FormatDurationNs(static_cast<int64_t>(reference_ns)),
-                        FormatDurationNs(static_cast<int64_t>(drive_ns)), reference_ns / drive_ns);
+                        FormatDurationNs(static_cast<int64_t>(drive_ns)),
+                        Digits(reference_ns / drive_ns));
   }
   return text;
 }
@@ -145,14 +163,15 @@ std::string SensitivityLine(const ScoreReport& report) {
     low = std::min(low, variant.score);
     high = std::max(high, variant.score);
   }
-  return fmt::format("With any weight at half or one and a half: {:.0f} to {:.0f}, {}\n", low, high,
+  return fmt::format("With any weight at half or one and a half: {} to {}, {}\n", ScoreDigits(low),
+                     ScoreDigits(high),
                      report.score->rank_changes ? "ON BOTH SIDES of 1000" : "same side of 1000");
 }
 
 std::string DerivedText(const ScoreReport& report) {
   const DerivedFigures& derived = report.derived;
   const auto figure = [](const std::optional<double>& value, std::string_view unit) {
-    return value ? fmt::format("{:.4g}{}", *value, unit) : std::string("n/a");
+    return value ? Digits(*value) + std::string(unit) : std::string("n/a");
   };
   std::string text = "\nDerived figures, none of them in the score\n";
   text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time, timed)",

@@ -97,9 +97,12 @@ Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
   Reasons reasons;
   if (loss_accepted) return reasons;
   if (recording.lost_events > 0 || recording.losses_uncountable) {
-    reasons.push_back(fmt::format("rule 2: the recording lost {}{} events",
-                                  FormatCount(recording.lost_events),
-                                  recording.losses_uncountable ? " or more" : ""));
+    const std::string count = FormatCount(recording.lost_events);
+    reasons.push_back("rule 2: the recording lost " +
+                      (!recording.losses_uncountable ? count
+                       : recording.lost_events == 0  ? std::string("an unknown number of")
+                                                     : "at least " + count) +
+                      (count == "1" ? " event" : " events"));
   }
   if (!recording.finished_cleanly) {
     reasons.push_back("rule 2: the recording was not finished cleanly, its end is missing");

@@ -13,7 +13,7 @@ namespace blktape {
 
 // The limits of docs/score.md, "A run is invalid when".
 inline constexpr int64_t kLateP999LimitNs = 100 * kNanosPerMicro;
-inline constexpr double kLateShareLimit = 0.001;  // of I/Os with a free slot, over 1 ms late
+inline constexpr double kLateShareLimit = 0.001;  // of all I/Os, over 1 ms late
 inline constexpr double kOwnCostLimit = 0.05;     // of the drive's median service time
 inline constexpr int64_t kIssuerBusyLimitPpm = 900'000;
 

@@ -57,8 +57,12 @@ class Session {
     report_.recording_ns =
         std::max(recording.recorded_ns.value_or(0), report_.segmentation.observed_ns);
     ordered_ = recording.all.q2c.count() + recording.all.d2c.count() > 0;
+    // Known before the first run, which may take a day: nothing is run for an invalid score.
     for (const std::string& reason : WhyTraceInvalid(recording, options_.loss_accepted)) {
-      Invalid(reason);
+      return Status(StatusCode::kFailedPrecondition,
+                    options_.trace_path + ": " + reason +
+                        "; nothing was run\n  try:  --accept-loss to score what is there, which "
+                        "the report names");
     }
     report_.rule = "score " + std::to_string(kScoreVersion) + ": timed x1, " +
                    (ordered_ ? std::string("max order")

@@ -292,11 +292,17 @@ TEST_F(ScoreSessionTest, ASchedulerThatChangesMakesItInvalid) {
               ElementsAre(HasSubstr("cycle 3, timed: rule 6"), HasSubstr("cycle 3, max: rule 6")));
 }
 
-TEST_F(ScoreSessionTest, ALossyRecordingIsInvalidUnlessTheLossIsAccepted) {
+TEST_F(ScoreSessionTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossIsAccepted) {
   WriteRecording(/*lossy=*/true);
-  const auto refused = Run(Drive([](uint32_t) { return 50'000; }));
-  ASSERT_TRUE(refused.ok());
-  EXPECT_THAT(refused->invalid_reasons, ElementsAre("rule 2: the recording lost 3 events"));
+  int runs = 0;
+  const auto refused = Run(Drive([&runs](uint32_t) {
+    ++runs;
+    return 50'000;
+  }));
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("rule 2: the recording lost 3 events"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("--accept-loss"));
+  EXPECT_EQ(runs, 0);
   options_.loss_accepted = true;
   options_.folder = folder_ + "/again";
   std::filesystem::create_directories(options_.folder);
