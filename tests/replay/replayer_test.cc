@@ -327,7 +327,7 @@ TEST(ReplayerTest, AllThreadsEndWhereTheDurationDoes) {
     const auto outcome = Replay(options);
     ASSERT_TRUE(outcome.ok()) << outcome.status().message();
     EXPECT_FALSE(outcome->stopped_early());
-    completed = outcome->completed();
+    completed = static_cast<int64_t>(outcome->completed());
     EXPECT_LE(completed, duration_ns / 100'000 + 1) << "as many are due";
     const TraceContent result = ReadTrace(options.result_path);
     EXPECT_THAT(result.records, SizeIs(completed));
