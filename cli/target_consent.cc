@@ -13,6 +13,7 @@
 #include "cli/print.h"
 #include "cli/replay_report.h"
 #include "format/trace.pb.h"
+#include "replay/signature.h"
 #include "replay/target.h"
 
 namespace blktape {
@@ -75,6 +76,11 @@ Status ConfirmOverwrite(const ReplayPreview& preview, const std::atomic<bool>& s
   std::fprintf(stderr, "This will destroy what lies on\n");
   for (const proto::Device& target : preview.targets) {
     Print(stderr, "  " + DescribeTarget(target) + "\n");
+    const auto holds = FindSignature(target.path());
+    if (holds.ok()) {
+      Print(stderr,
+            "    which holds " + holds->value_or("nothing that libblkid recognises") + "\n");
+    }
   }
   std::fprintf(stderr, "Type yes to go on: ");
   // A read would go on waiting for the answer after a signal that only asks to stop.

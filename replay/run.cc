@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
@@ -141,7 +143,9 @@ SectorWatch::SectorWatch(const std::vector<std::unique_ptr<Target>>& targets)
 std::optional<uint64_t> SectorWatch::Now() const {
   if (targets_.empty()) return std::nullopt;
   uint64_t sectors = 0;
+  std::set<std::string> counted;
   for (const std::unique_ptr<Target>& target : targets_) {
+    if (!counted.insert(target->disk()).second) continue;
     const std::optional<uint64_t> one = target->StatSectors();
     if (!one) return std::nullopt;
     sectors += *one;

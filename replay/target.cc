@@ -16,6 +16,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/clock.h"
@@ -131,6 +134,22 @@ std::string SerialOf(const std::string& folder) {
   return serial;
 }
 
+// Of the disk at this node, where its partitions are targets. systemd's rule for block devices: who
+// has the lock of the whole disk is left alone by udev's probes, and by everybody else who keeps to
+// it (systemd.io/BLOCK_DEVICE_LOCKING). Two partitions of one disk share it, as a lock holds off
+// other descriptors of this process, too.
+Result<std::shared_ptr<UniqueFd>> DiskLockOf(const std::string& disk) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<UniqueFd>> open_locks;
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<UniqueFd> lock = open_locks[disk].lock();
+  if (lock != nullptr) return lock;
+  lock = std::make_shared<UniqueFd>(open(disk.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!*lock) return ErrnoStatus(errno, disk);
+  open_locks[disk] = lock;
+  return lock;
+}
+
 class OpenTarget : public Target {
  public:
   OpenTarget(std::string path, const TargetOptions& options)
@@ -157,10 +176,11 @@ class OpenTarget : public Target {
   }
   std::optional<uint64_t> StatSectors() const override {
     if (!is_block_device()) return std::nullopt;
-    const std::optional<BlockStat> stat = ReadBlockStat(folder_);
+    const std::optional<BlockStat> stat = ReadBlockStat(disk_folder_);
     if (!stat) return std::nullopt;
     return stat->sectors();
   }
+  const std::string& disk() const override { return disk_folder_; }
 
   Status Open() {
     RETURN_IF_ERROR(Identify());
@@ -281,8 +301,21 @@ class OpenTarget : public Target {
         EBUSY);
   }
 
-  bool LockPatiently() {
-    return Patiently([&] { return flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }, EWOULDBLOCK);
+  Status Lock() {
+    if (!options_.write) return OkStatus();
+    if (disk_folder_ != folder_) {
+      const std::string disk = "/dev/" + std::filesystem::path(disk_folder_).filename().string();
+      ASSIGN_OR_RETURN(disk_lock_, DiskLockOf(disk));
+    }
+    const int fd = disk_lock_ != nullptr ? disk_lock_->get() : fd_.get();
+    if (Patiently([fd] { return flock(fd, LOCK_EX | LOCK_NB) == 0; }, EWOULDBLOCK)) {
+      return OkStatus();
+    }
+    return Status(StatusCode::kFailedPrecondition,
+                  path_ +
+                      " is in use: another program has locked it\n"
+                      "  try:  fuser -v " +
+                      path_ + (is_block_device() ? "; or another device" : "; or another file"));
   }
 
   Status OpenDescriptor() {
@@ -301,13 +334,7 @@ class OpenTarget : public Target {
                         "  try:  lsblk, fuser -v " +
                         path_ + "; or replay --skip-writes");
     }
-    if (options_.write && !is_block_device() && !LockPatiently()) {
-      return Status(StatusCode::kFailedPrecondition,
-                    path_ +
-                        " is in use: another program has locked it\n"
-                        "  try:  fuser -v " +
-                        path_ + "; or another file");
-    }
+    RETURN_IF_ERROR(Lock());
     RETURN_IF_ERROR(ReadGeometry());
     if (direct) {
       direct_ = ProveDirect(fd_.get(), is_block_device(), device_block_bytes_);
@@ -398,6 +425,7 @@ class OpenTarget : public Target {
   std::string folder_;       // of the device itself in sysfs
   std::string disk_folder_;  // of the disk, where it is a partition
   UniqueFd fd_;
+  std::shared_ptr<UniqueFd> disk_lock_;  // of the disk, where fd_ is of a partition
   uint64_t size_bytes_ = 0;
   uint32_t device_block_bytes_ = 512;
   DirectFacts direct_;

@@ -58,9 +58,11 @@ class Target {
   virtual const proto::Device& description() const = 0;
   // Reads the queue settings of the description anew.
   virtual void RefreshQueueSettings() {}
-  // Sectors (512 B) read + written + discarded according to the device's own statistics; absent for
-  // a file.
+  // Sectors (512 B) read + written + discarded according to the statistics of the whole disk, also
+  // where the target is a partition; absent for a file.
   virtual std::optional<uint64_t> StatSectors() const = 0;
+  // Whose figures those are: the same for two partitions of one disk; "" for a file.
+  virtual const std::string& disk() const = 0;
 };
 
 // Makes a sparse file of `size_bytes` that later replays may write to without being told to

@@ -1,6 +1,9 @@
 #include "replay/target_guard.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -85,6 +88,9 @@ Status Refuse(const std::string& message, const std::string& hint = kScratchHint
   return Status(StatusCode::kFailedPrecondition, message + hint);
 }
 
+// fs/open.h: the two lowest bits of the flags of an open file say how it may be used.
+constexpr int kAccessMode = 3;
+
 class Guard {
  public:
   Guard(const SystemView& system, const std::string& path) : system_(system), path_(path) {}
@@ -120,6 +126,10 @@ class Guard {
         return Refuse(as + " is swap; replaying writes would corrupt memory");
       }
     }
+    if (const std::optional<std::string> writer =
+            WriterOf([&identity](const FileIdentity& open) { return open.SameAs(identity); })) {
+      return RefuseOpen(as + " is", *writer);
+    }
     return OkStatus();
   }
 
@@ -147,6 +157,15 @@ class Guard {
     for (const Node& node : nodes_) RETURN_IF_ERROR(CheckSwaps(node));
     for (const Node& node : nodes_) {
       if (node.holder) return RefuseHeld(node);
+    }
+    for (const Node& node : nodes_) RETURN_IF_ERROR(CheckExported(node));
+    for (const Node& node : nodes_) {
+      // Programs that write to disks do not all claim them: a virtual machine's, a database's.
+      if (const std::optional<std::string> writer = WriterOf([&node](const FileIdentity& open) {
+            return open.block && open.block == node.number;
+          })) {
+        return RefuseOpen(Subject(node), *writer);
+      }
     }
     const std::string disk = DiskOfPartition(system_, *name).value_or(*name);
     for (const Loop& loop : loops_) {
@@ -266,6 +285,59 @@ class Guard {
       if (std::find(disks.begin(), disks.end(), node.name) == disks.end()) continue;
       return Refuse(Subject(node) + " part of the mounted btrfs " + volume +
                     "; replaying writes would destroy it");
+    }
+    return OkStatus();
+  }
+
+  // "process 12 (qemu)" if one that is not this has something open for writing of which `is_it`
+  // holds. Of processes that this user may not look into nothing is known.
+  template <typename IsIt>
+  std::optional<std::string> WriterOf(IsIt is_it) const {
+    const std::string self = std::to_string(getpid());
+    for (const std::string& pid : system_.List("/proc")) {
+      if (pid == self || pid.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string process = "/proc/" + pid;
+      for (const std::string& fd : system_.List(process + "/fd")) {
+        const std::optional<FileIdentity> open = system_.Identify(process + "/fd/" + fd);
+        if (!open || !is_it(*open) || !MayWrite(process + "/fdinfo/" + fd)) continue;
+        const Result<std::string> name = system_.Read(process + "/comm");
+        return "process " + pid + (name.ok() ? " (" + *name + ")" : std::string());
+      }
+    }
+    return std::nullopt;
+  }
+
+  // proc(5): "flags:" and the flags of open(2) in octal.
+  bool MayWrite(const std::string& fdinfo) const {
+    const Result<std::string> text = system_.Read(fdinfo);
+    if (!text.ok()) return false;  // closed meanwhile
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::vector<std::string> words = Words(line);
+      if (words.size() != 2 || words[0] != "flags:") continue;
+      return (std::strtol(words[1].c_str(), nullptr, 8) & kAccessMode) != 0;
+    }
+    return true;
+  }
+
+  Status RefuseOpen(const std::string& subject, const std::string& writer) const {
+    return Refuse(subject + " open for writing in " + writer +
+                      "; it and a replay would overwrite one another",
+                  std::string(kScratchHint) + ";\n        end that process, if it is not needed");
+  }
+
+  // The kernel's NVMe target opens its disks without a claim (Documentation/nvme, configfs).
+  Status CheckExported(const Node& node) const {
+    const std::string subsystems = "/sys/kernel/config/nvmet/subsystems";
+    for (const std::string& subsystem : system_.List(subsystems)) {
+      const std::string spaces = subsystems + "/" + subsystem + "/namespaces";
+      for (const std::string& space : system_.List(spaces)) {
+        const Result<std::string> enabled = system_.Read(spaces + "/" + space + "/enable");
+        const Result<std::string> path = system_.Read(spaces + "/" + space + "/device_path");
+        if (!enabled.ok() || *enabled != "1" || !path.ok() || !IsNode(*path, node)) continue;
+        return Refuse(Subject(node) + " exported by the NVMe target " + subsystem +
+                      "; replaying writes would destroy it");
+      }
     }
     return OkStatus();
   }

@@ -71,6 +71,9 @@ class FakeSystem : public SystemView {
   void Swap(const std::string& path) {
     files_["/proc/swaps"] = "Filename Type Size Used Priority\n" + path + " partition 1 0 -2\n";
   }
+  void Identity(const std::string& path, const FileIdentity& identity) {
+    identities_[path] = identity;
+  }
   void Put(const std::string& path, const std::string& text) { files_[path] = text; }
   void Remove(const std::string& path) { files_.erase(path); }
 
@@ -106,6 +109,38 @@ TEST_F(TargetGuardTest, ADiskNobodyUsesIsFree) {
   system_.Mount("8:16", "/data", "ext4", "/dev/sdb");
   EXPECT_TRUE(system_.Check("/dev/sda").ok());
   EXPECT_TRUE(system_.Check("/dev/sda1").ok());
+}
+
+// QEMU on a disk, ASM: they write without a claim on it.
+TEST_F(TargetGuardTest, ADiskOrPartitionOpenForWritingElsewhereIsRefused) {
+  system_.Put("/proc/4000012/comm", "qemu");
+  system_.Put("/proc/4000012/fd/7", "");
+  system_.Put("/proc/4000012/fdinfo/7", "pos:\t0\nflags:\t0100002\nmnt_id:\t15");
+  system_.Identity("/proc/4000012/fd/7", {.inode = 5, .block = DeviceNumber{8, 2}});
+  ExpectRefused("/dev/sda2", "/dev/sda2 is open for writing in process 4000012 (qemu)");
+  ExpectRefused("/dev/sda", "/dev/sda: its partition sda2 is open for writing in process 4000012");
+  EXPECT_TRUE(system_.Check("/dev/sda1").ok());
+  EXPECT_TRUE(system_.Check("/dev/sdb").ok());
+  // A reader, as udev and smartd are, is in nobody's way.
+  system_.Put("/proc/4000012/fdinfo/7", "pos:\t0\nflags:\t0100000\nmnt_id:\t15");
+  EXPECT_TRUE(system_.Check("/dev/sda").ok());
+}
+
+TEST_F(TargetGuardTest, AFileOpenForWritingElsewhereIsRefusedByWhateverName) {
+  system_.File("/data/disk.img", 41);
+  system_.File("/proc/4000012/fd/3", 41);
+  system_.Put("/proc/4000012/fd/3", "");
+  system_.Put("/proc/4000012/fdinfo/3", "pos:\t0\nflags:\t0100001");
+  ExpectRefused("/data/disk.img", "/data/disk.img is open for writing in process 4000012");
+}
+
+TEST_F(TargetGuardTest, ADiskThatTheNvmeTargetExportsIsRefused) {
+  const std::string space = "/sys/kernel/config/nvmet/subsystems/shelf/namespaces/1/";
+  system_.Put(space + "enable", "0");
+  system_.Put(space + "device_path", "/dev/sdb");
+  EXPECT_TRUE(system_.Check("/dev/sdb").ok());
+  system_.Put(space + "enable", "1");
+  ExpectRefused("/dev/sdb", "/dev/sdb is exported by the NVMe target shelf");
 }
 
 TEST_F(TargetGuardTest, AMountedDiskIsRefusedWithTheReasonAndTheWayOut) {
