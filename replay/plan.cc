@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quantity.h"
 #include "base/saturating.h"
 
 namespace blktape {
@@ -10,6 +11,10 @@ namespace {
 
 // A write that stands for a discard or a write-zeroes needs a buffer of its size.
 constexpr uint64_t kLargestZeroWriteBytes = 8 << 20;
+
+// Linux moves at most 2 GiB with one call, and no drive takes requests of more than some MiB. A
+// damaged record that claims more must not become memory.
+constexpr uint64_t kLongestRequestBytes = 1 << 30;
 
 bool ChangesData(Op op) { return op != Op::kRead && op != Op::kFlush; }
 
@@ -172,6 +177,14 @@ Result<bool> Plan::Next(PlannedIo* io) {
     if (mapped.op != record.op) {
       io->flags |= kFlagEmulated;
       ++counts_.emulated[std::string(OpName(record.op)) + " as " + OpName(mapped.op)];
+    }
+    const bool moves_data = record.op == Op::kRead || record.op == Op::kWrite;
+    if (moves_data && record.bytes > kLongestRequestBytes) {
+      return Status(StatusCode::kDataLoss,
+                    "record " + std::to_string(ordinal) + " of the trace is a " +
+                        std::string(OpName(record.op)) + " of " + FormatBytes(record.bytes) +
+                        "; no drive takes requests of more than " +
+                        FormatBytes(kLongestRequestBytes) + "\n  try:  blktape info TRACE");
     }
     RETURN_IF_ERROR(Place(record, io));
     SetTiming(record, due_ns, io);

@@ -234,6 +234,16 @@ TEST(PlanTest, AnIoBeyondTheGatesIsCountedAsUngated) {
   EXPECT_EQ(All(records, OneTarget(TimingRule::kMaxOrder)).counts.ungated, 2u);
 }
 
+TEST(PlanTest, ARequestThatNoDriveTakesEndsThePlanAndIsNamed) {
+  FakeRecords records({Read(0, 10), Read(20, 30, 0, uint64_t{100} << 30)});
+  Plan plan(&records, OneTarget());
+  PlannedIo io;
+  ASSERT_TRUE(plan.Next(&io).ok());
+  const Status status = plan.Next(&io).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), testing::HasSubstr("record 1 of the trace is a read of 100 GiB"));
+}
+
 TEST(PlanTest, WhatNothingIsKnownOfIsLeftOutByName) {
   IoRecord timeless = Read(0, {});
   timeless.queue_ns.reset();
