@@ -54,7 +54,9 @@ ordered_json Map(const Message& message, const FieldDescriptor* field) {
     sorted[key.is_string() ? key.get<std::string>() : key.dump()] = Value(entry, value_field, -1);
   }
   ordered_json json = ordered_json::object();
-  for (auto& [key, value] : sorted) json[key] = std::move(value);
+  // operator[] would look at all before it each time: they are distinct and in order already.
+  auto& members = json.get_ref<ordered_json::object_t&>();
+  for (auto& [key, value] : sorted) members.push_back({key, std::move(value)});
   return json;
 }
 
