@@ -25,7 +25,7 @@ constexpr int kRounds = 3;  // of both engines in turns
 constexpr size_t kReadsAtOne = 100;
 constexpr size_t kReadsAtDepth = 1000;
 constexpr int64_t kPhaseNs = 60 * kNanosPerMilli;
-constexpr double kTie = 1.05;
+constexpr double kTie = 1.3;
 
 struct Samples {
   std::vector<int64_t> latencies_ns;
