@@ -61,6 +61,11 @@ class Engine {
   // no driver sees. A thread that slept has lost the caches and address translations of that way;
   // who polls for a due time gets them back before the first request has to pay for it.
   virtual Status Rehearse() { return OkStatus(); }
+
+  // Gives back what it holds of the kernel's, after what is in flight has completed. The last call
+  // of the thread that used it: of some of it the kernel lets no other thread dispose. Destruction
+  // does what was not done then, as far as another thread can.
+  virtual void Close() {}
 };
 
 }  // namespace blktape

@@ -44,14 +44,9 @@ class IoUringEngine : public KernelEngine {
         polled_(options.polled_completion),
         discards_(DiscardRule::Of(options.targets)) {}
 
-  ~IoUringEngine() override {
-    if (!open_) return;
-    DrainForClose();
-    // The kernel takes a closed ring apart later, in a worker; until then the targets would stay
-    // open and claimed.
-    if (files_registered_) (void)io_uring_unregister_files(&ring_);
-    io_uring_queue_exit(&ring_);
-  }
+  ~IoUringEngine() override { CloseRing(); }
+
+  void Close() override { CloseRing(); }
 
   std::string_view name() const override { return "io_uring"; }
   std::string mode() const override;
@@ -68,6 +63,15 @@ class IoUringEngine : public KernelEngine {
   bool polls() const override { return polled_; }
 
  private:
+  void CloseRing() {
+    if (!open_) return;
+    open_ = false;
+    DrainForClose();
+    // The kernel takes a closed ring apart later, in a worker; until then the targets would stay
+    // open and claimed.
+    if (files_registered_) (void)io_uring_unregister_files(&ring_);
+    io_uring_queue_exit(&ring_);
+  }
   Status Setup();
   void RegisterFiles();
   void RegisterArena();

@@ -77,6 +77,7 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
                               int64_t not_yet = 0;
                               start_ns_.compare_exchange_strong(not_yet, clock->NowNs() + lead_ns);
                               const Status status = lane->issuer->Run(start_ns_.load());
+                              lane->engine->Close();
                               if (!status.ok())
                                 lane_stopped_.store(true, std::memory_order_relaxed);
                               return status;
@@ -87,6 +88,7 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
         const RealtimeScope realtime(wish);
         lane->reserve_granted = realtime.granted();
         lane->issuer->StandBy(lane->reserve.get());
+        lane->reserve->Close();
       });
     }
     options.read_buffers += options.read_buffer_bytes * options.depth;

@@ -1,22 +1,30 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
 namespace blktape {
 
 // Whose turn it is, of two threads that share their work: the first, which has it whenever it wants
-// it, and one in reserve, which has it when the first waits for something overdue. Nobody sleeps on
-// it; whoever has the turn gives it back within one round of work.
+// it, and one in reserve, which has it when the first waits for something overdue. Whoever has the
+// turn gives it back within one round of work.
 class Turn {
  public:
   static constexpr int64_t kNothing = INT64_MAX;
 
-  // First thread. Waits, without sleeping, where the other has it.
+  // First thread. Waits where the other has it: awake for as long as a round of work takes, then
+  // sleeping, as a real-time thread that never sleeps would keep the other from its CPU for good.
   void Take() {
     awaited_ns_.store(kNothing, std::memory_order_relaxed);
-    while (taken_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
+      if (tries < kTriesAwake) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    }
     Beat();
   }
   // Either thread: the first one waits for something at that time, or for kNothing in particular.
@@ -36,6 +44,8 @@ class Turn {
   bool TryTake() { return !taken_.exchange(true, std::memory_order_acquire); }
 
  private:
+  static constexpr int kTriesAwake = 500;
+
   alignas(64) std::atomic<bool> taken_ = false;
   std::atomic<int64_t> awaited_ns_ = kNothing;
   std::atomic<uint64_t> beat_ = 0;
