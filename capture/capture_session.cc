@@ -256,6 +256,8 @@ Status CaptureSession::Finish() {
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
   Status closed = Close(file_.get(), &summary);
+  // Now that nothing is recorded any more: it reads and writes the whole file.
+  if (closed.ok()) file_->Compact();
   RETURN_IF_ERROR(stopped);
   RETURN_IF_ERROR(delivered);
   return closed;

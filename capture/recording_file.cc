@@ -1,9 +1,11 @@
 #include "capture/recording_file.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
-#include "format/trace_reader.h"
+#include "format/trace_copier.h"
 
 namespace blktape {
 
@@ -80,6 +82,7 @@ Status RecordingFile::Tick() {
   if (paused_since_ns_ && !file_->full()) RETURN_IF_ERROR(Resume());
   if (!dirty_ || file_->full()) return OkStatus();
   dirty_ = false;
+  ++frames_;
   RETURN_IF_ERROR(writer_->FlushFrame(/*sync=*/false));
   file_->SyncSoon();
   return OkStatus();
@@ -94,6 +97,13 @@ Status RecordingFile::Finish(const proto::Summary& extra) {
   }
   RETURN_IF_ERROR(writer_->Finish(extra));
   return file_->Finish();
+}
+
+void RecordingFile::Compact() {
+  if (!HasShortFrames(frames_, writer_->records()) || !CompactInPlace(path_)) return;
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path_, error);
+  if (!error) compact_bytes_ = bytes;
 }
 
 }  // namespace blktape

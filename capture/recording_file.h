@@ -37,11 +37,17 @@ class RecordingFile : public TraceWriter {
   // Finishes the trace and gives the file its name.
   Status Finish(const proto::Summary& extra) override;
   uint64_t records() const override { return writer_->records(); }
-  uint64_t bytes_written() const override { return writer_->bytes_written(); }
+  uint64_t bytes_written() const override {
+    return compact_bytes_.value_or(writer_->bytes_written());
+  }
 
   // Hands what came since the last time to the disk, and does not wait for it. An idle machine's
   // disk is left alone: anchors go with the next record.
   Status Tick();
+
+  // Rewrites the finished trace with full frames, where they are short; after Finish(). May take
+  // seconds.
+  void Compact();
 
   bool paused() const { return paused_since_ns_.has_value(); }
   // Sum of the losses of events stored so far; reports without a count count as one.
@@ -62,6 +68,8 @@ class RecordingFile : public TraceWriter {
   FigureCounter* counter_;
   bool dirty_ = true;  // the header
   uint64_t lost_events_ = 0;
+  uint64_t frames_ = 0;                    // ended by Tick()
+  std::optional<uint64_t> compact_bytes_;  // of the file, once it was rewritten
   // While the disk is full: since when, and what was dropped.
   std::optional<int64_t> paused_since_ns_;
   proto::Loss dropped_;

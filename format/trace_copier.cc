@@ -1,5 +1,7 @@
 #include "format/trace_copier.h"
 
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +69,11 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::ToSink(sink.get(), reader->header(), options));
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
+  if (copier.unknown_columns() > 0) {
+    return Status(StatusCode::kUnimplemented,
+                  from_path + ": has columns that this version does not know, written by blktape " +
+                      reader->header().tool_version() + "\n  try:  that version");
+  }
   proto::Summary summary = reader->summary().value_or(proto::Summary());
   summary.clear_frames();  // of the other file
   const bool whole = reader->summary() && summary.records() == writer->records() &&
@@ -78,6 +85,31 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
   RETURN_IF_ERROR(writer->Finish(summary));
   return RewriteReport{writer->records(), reader->lost_events(), whole,
                        copier.harmlessly_damaged()};
+}
+
+bool HasShortFrames(uint64_t frames, uint64_t records) {
+  // Above so many records a frame, rewriting saves less than 3 % (docs/trace_format.md).
+  constexpr uint64_t kShortFrameRecords = 4096;
+  constexpr uint64_t kMinShortFrames = 8;
+  return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
+}
+
+bool CompactInPlace(const std::string& path) {
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) return false;
+  const std::filesystem::space_info space = std::filesystem::space(path, error);
+  // The copy is smaller; so much again stays free for others.
+  if (error || space.available / 2 < bytes) return false;
+  const std::string compact_path = path + ".compact";
+  std::remove(compact_path.c_str());  // of a process that died here
+  const Result<RewriteReport> report = RewriteTrace(path, compact_path, {});
+  if (!report.ok() || !report->whole || std::rename(compact_path.c_str(), path.c_str()) != 0) {
+    std::remove(compact_path.c_str());
+    return false;
+  }
+  (void)SyncFolderOf(path);
+  return true;
 }
 
 }  // namespace blktape

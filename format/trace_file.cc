@@ -13,10 +13,6 @@
 namespace blktape {
 namespace {
 
-// Above this many records a frame, rewriting saves less than 3 % (docs/trace_format.md).
-constexpr uint64_t kShortFrameRecords = 4096;
-constexpr uint64_t kMinShortFrames = 8;
-
 class TraceFileWriter : public TraceWriter {
  public:
   TraceFileWriter(std::unique_ptr<ByteSink> sink, std::unique_ptr<TraceWriter> writer,
@@ -34,6 +30,9 @@ class TraceFileWriter : public TraceWriter {
     return writer_->WriteAnchor(anchor);
   }
   Status WriteMark(const proto::Mark& mark) override { return writer_->WriteMark(mark); }
+  Status WriteUnknown(const proto::Message& message) override {
+    return writer_->WriteUnknown(message);
+  }
   void CountQueued(Op op, uint64_t bytes, uint64_t count) override {
     writer_->CountQueued(op, bytes, count);
   }
@@ -51,8 +50,7 @@ class TraceFileWriter : public TraceWriter {
   Status Finish(const proto::Summary& extra) override {
     RETURN_IF_ERROR(writer_->Finish(extra));
     // From here on the .partial is whole and on the disk; what follows can only improve on it.
-    if (options_.compact && flushed_frames_ >= kMinShortFrames &&
-        records() < flushed_frames_ * kShortFrameRecords && Compact()) {
+    if (options_.compact && HasShortFrames(flushed_frames_, records()) && Compact()) {
       return OkStatus();
     }
     return RenameDurably(partial_path_, path_);

@@ -1,5 +1,8 @@
 #include "format/trace_reader.h"
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
+
 #include <map>
 #include <utility>
 #include <vector>
@@ -270,6 +273,7 @@ class TraceReaderImpl : public TraceReader {
         DamagedFrame("a frame with a message out of place");
         break;
       case proto::Message::KIND_NOT_SET:  // of a newer writer
+        if (HasUnknown(message_)) observer_->OnUnknown(message_);
         break;
     }
     return OkStatus();
@@ -286,7 +290,12 @@ class TraceReaderImpl : public TraceReader {
       DamagedFrame("a record of a device that the header does not have");
       return;
     }
+    if (HasUnknown(message_.batch())) observer_->OnUnknownColumns();
     next_record_ += message_.batch().count();
+  }
+
+  static bool HasUnknown(const google::protobuf::Message& message) {
+    return !message.GetReflection()->GetUnknownFields(message).empty();
   }
 
   void TakeLoss(proto::Loss* loss) {

@@ -24,6 +24,10 @@ class TraceObserver {
   virtual void OnAnchor(const proto::ClockAnchor& /*anchor*/) {}
   virtual void OnMark(const proto::Mark& /*mark*/) {}
   virtual void OnQueuedSizes(const proto::QueuedSizes& /*sizes*/) {}
+  // A message of a kind that only a newer writer knows: its content is in the unknown fields.
+  virtual void OnUnknown(const proto::Message& /*message*/) {}
+  // A batch with columns that only a newer writer knows: the records come without them.
+  virtual void OnUnknownColumns() {}
 };
 
 // Reads IoRecords in the order written. Not thread-safe: one reader, one thread. Memory: one frame.

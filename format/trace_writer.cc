@@ -83,6 +83,12 @@ class TraceWriterImpl : public TraceWriter {
     return Append(&message);
   }
 
+  Status WriteUnknown(const proto::Message& unknown) override {
+    RETURN_IF_ERROR(Usable());
+    proto::Message message = unknown;
+    return Append(&message);
+  }
+
   void CountQueued(Op op, uint64_t bytes, uint64_t count) override {
     if (op == Op::kFlush && bytes == 0) {
       flushes_asked_ += count;

@@ -49,6 +49,11 @@ class TraceWriter {
   virtual Status WriteLoss(const proto::Loss& loss) = 0;
   virtual Status WriteAnchor(const proto::ClockAnchor& anchor) = 0;
   virtual Status WriteMark(const proto::Mark& mark) = 0;
+  // A message that TraceObserver::OnUnknown told of, as it is. kUnimplemented where what is written
+  // can hold none.
+  virtual Status WriteUnknown(const proto::Message& /*message*/) {
+    return Status(StatusCode::kUnimplemented, "a message of a newer version");
+  }
   // Counts bios of this size (bytes; 0 with op kFlush for an fsync) as queued; written with the
   // next frame.
   virtual void CountQueued(Op op, uint64_t bytes, uint64_t count) = 0;

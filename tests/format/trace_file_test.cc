@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "format/recover.h"
+#include "format/trace_copier.h"
 #include "tests/format/trace_testing.h"
 
 namespace blktape {
@@ -147,6 +148,66 @@ TEST_F(TraceFileTest, ShortFramesAreRewrittenIntoFullOnesWhenItIsFinished) {
   for (const auto& sizes : observed.queued_sizes) queued += sizes.entries(0).count();
   EXPECT_EQ(queued, 5000);
   EXPECT_EQ((*reader)->ProcessName(*records.back().process), "program9");
+}
+
+TEST_F(TraceFileTest, AFinishedTraceIsCompactedInPlaceAndSaysTheSame) {
+  TraceWriterOptions as_written;
+  as_written.compact = false;
+  auto writer = TraceWriter::Create(path_, TestHeader(), as_written);
+  ASSERT_TRUE(writer.ok());
+  const std::vector<IoRecord> records = RecordShortFrames(writer->get());
+  ASSERT_TRUE((*writer)->Finish({}).ok());
+  const uint64_t before_bytes = std::filesystem::file_size(path_);
+  EXPECT_TRUE(HasShortFrames(100, records.size()));
+  ASSERT_TRUE(CompactInPlace(path_));
+  EXPECT_THAT(Files(), UnorderedElementsAre("day.tape"));
+  EXPECT_LT(std::filesystem::file_size(path_), before_bytes * 4 / 5);
+  const ReadBack back = ReadFileBack(path_);
+  EXPECT_EQ(back.records, records);
+  EXPECT_FALSE(back.summary->recovered());
+}
+
+TEST_F(TraceFileTest, ACutTraceIsNotCompactedButLeftAsItIs) {
+  TraceWriterOptions as_written;
+  as_written.compact = false;
+  auto writer = TraceWriter::Create(path_, TestHeader(), as_written);
+  ASSERT_TRUE(writer.ok());
+  RecordShortFrames(writer->get());
+  ASSERT_TRUE((*writer)->Finish({}).ok());
+  ASSERT_EQ(truncate(path_.c_str(), 5000), 0);
+  const std::string before = *ReadFile(path_);
+  EXPECT_FALSE(CompactInPlace(path_));
+  EXPECT_EQ(*ReadFile(path_), before);
+  EXPECT_THAT(Files(), UnorderedElementsAre("day.tape"));
+}
+
+// A kind of message with number 2,000, as a later version may have it.
+TEST_F(TraceFileTest, AMessageOfANewerVersionSurvivesRecovery) {
+  proto::Message newer;
+  newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(2000, "of tomorrow");
+  {
+    auto writer = TraceWriter::Create(path_, TestHeader());
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->Write(Write4k(1000, 0)).ok());
+    ASSERT_TRUE((*writer)->WriteUnknown(newer).ok());
+    ASSERT_TRUE((*writer)->Write(Write4k(2000, 8)).ok());
+    ASSERT_TRUE((*writer)->FlushFrame(true).ok());
+  }
+  const std::string recovered = folder_ + "/recovered.tape";
+  ASSERT_TRUE(RecoverTrace(path_ + ".partial", recovered).ok());
+  struct Unknown : TraceObserver {
+    void OnUnknown(const proto::Message& message) override {
+      messages.push_back(message.SerializeAsString());
+    }
+    std::vector<std::string> messages;
+  } unknown;
+  auto reader = TraceReader::Open(recovered, &unknown);
+  ASSERT_TRUE(reader.ok());
+  IoRecord io;
+  uint64_t records = 0;
+  while (*(*reader)->Next(&io)) ++records;
+  EXPECT_EQ(records, 2);
+  EXPECT_THAT(unknown.messages, testing::ElementsAre(newer.SerializeAsString()));
 }
 
 TEST_F(TraceFileTest, APartialIsRecoveredAndSaysSo) {
