@@ -335,6 +335,8 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
   in.in_issue_order.ReleaseAll(
       [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
 
+  profile.from_ns = in.options.from_ns;
+  profile.to_ns = in.options.to_ns;
   profile.header = header;
   profile.summary = summary;
   profile.finished_cleanly = summary.has_value() && !summary->recovered();

@@ -76,6 +76,10 @@ struct Profile {
   bool losses_uncountable = false;  // some loss among them has no count
   bool DataMissing() const { return lost_events > 0 || losses_uncountable || !finished_cleanly; }
 
+  // The part of the trace that was looked at, counted from its first arrival; absent: no bound.
+  std::optional<int64_t> from_ns, to_ns;
+  bool has_window() const { return from_ns || to_ns; }
+
   // Counts.
   uint64_t ios = 0;
   std::array<Totals, kOpCount> by_op{};

@@ -189,6 +189,9 @@ Json ProfileJson(const Profile& profile) {
   json["observed_ns"] = profile.observed_ns;
   json["recorded_ns"] = OrNull(profile.recorded_ns);
   json["first_arrival_ns"] = OrNull(profile.first_arrival_ns);
+  json["window"] = profile.has_window() ? Json{{"from_ns", OrNull(profile.from_ns)},
+                                               {"to_ns", OrNull(profile.to_ns)}}
+                                        : Json(nullptr);
 
   json["size_histogram"] = SizesJson(reads, writes);
   json["size_histogram_other"] = reads.other() + writes.other();

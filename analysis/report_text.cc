@@ -16,7 +16,6 @@ namespace blktape {
 namespace {
 
 constexpr size_t kBarColumns = 38;
-constexpr size_t kProcessRows = 10;
 
 double Percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 double Percent(uint64_t part, uint64_t whole) {
@@ -37,6 +36,13 @@ std::string DeviceNames(const proto::Header& header) {
     names += (names.empty() ? "" : ", ") + device.name();
   }
   return names.empty() ? "an unnamed device" : Plain(names, 40);
+}
+
+std::string WindowText(const Profile& profile) {
+  if (!profile.has_window()) return "";
+  std::string text = "Only what arrived from " + FormatDurationNs(profile.from_ns.value_or(0));
+  if (profile.to_ns) text += " to " + FormatDurationNs(*profile.to_ns);
+  return text + " after the first I/O of the trace.\n";
 }
 
 std::string LossText(const Profile& profile) {
@@ -127,10 +133,9 @@ std::string TimeText(const Profile& profile) {
   if (profile.busy_ns == 0 && profile.depth_all.max == 0) {
     return Line("Busy", "n/a, the trace holds no completions");
   }
-  return Line("Queue depth",
-              fmt::format("{}{} at most, {:.2f} in the mean while busy, {:.3g} over all",
-                          profile.depth.limited ? "over " : "", profile.depth.max,
-                          profile.depth.mean_busy, profile.depth.mean)) +
+  return Line("Queue depth", fmt::format("max {}{}, mean {:.2f} while busy, {:.3g} overall",
+                                         profile.depth.limited ? "over " : "", profile.depth.max,
+                                         profile.depth.mean_busy, profile.depth.mean)) +
          Line("Busy", fmt::format("{} ({:.1f} %), idle {}", FormatDurationNs(profile.busy_ns),
                                   Percent(static_cast<double>(profile.busy_ns),
                                           static_cast<double>(profile.observed_ns)),
@@ -176,7 +181,7 @@ std::string LatencyTable(const Profile& profile) {
   return text;
 }
 
-std::string Rows(const Profile& profile) {
+std::string Rows(const Profile& profile, size_t most_processes) {
   std::string text;
   const auto row = [&text](const std::string& name, const auto& of) {
     text += fmt::format("  {:<20}{:>11}  {:>11}  {:>11}  {:>11}\n", Plain(name, 20),
@@ -192,12 +197,14 @@ std::string Rows(const Profile& profile) {
                                  [](const auto& process) { return !process.name.empty(); });
   if (named) {
     text += fmt::format("\n{:<22}{}", "Process", kColumns);
-    for (size_t i = 0; i < std::min(kProcessRows, profile.processes.size()); ++i) {
+    for (size_t i = 0; i < std::min(most_processes, profile.processes.size()); ++i) {
       const Profile::ProcessRow& process = profile.processes[i];
       row(process.name.empty() ? "(not told)" : process.name, process);
     }
-    if (profile.processes.size() > kProcessRows) {
-      text += fmt::format("  and {} more\n", profile.processes.size() - kProcessRows);
+    if (profile.processes.size() > most_processes) {
+      text += fmt::format("  and {} more: --top {} shows all\n",
+                          FormatCount(profile.processes.size() - most_processes),
+                          profile.processes.size());
     }
   }
   return text;
@@ -267,12 +274,16 @@ std::string LatencyRow(std::string_view label, const LatencyHistogram& histogram
                      Cell(histogram, histogram.max_ns()));
 }
 
-std::string ProfileText(const Profile& profile, std::string_view name) {
+std::string ProfileText(const Profile& profile, std::string_view name, size_t most_processes) {
   std::string text =
       fmt::format("{}: {} I/Os in {} on {}\n", Plain(name, 40), FormatCount(profile.ios),
                   FormatDurationNs(profile.observed_ns), DeviceNames(profile.header));
+  text += WindowText(profile);
   text += LossText(profile);
-  if (profile.ios > 0) {
+  if (profile.ios == 0) {
+    text += profile.has_window() ? "Nothing happened in this window.\n"
+                                 : "Nothing happened: the trace holds no I/O.\n";
+  } else {
     text += MixTable(profile);
     text += SizeBars("Size of requests at the drive (reads and writes)", profile.read_sizes,
                      profile.write_sizes);
@@ -288,7 +299,7 @@ std::string ProfileText(const Profile& profile, std::string_view name) {
     }
     text += IdleTable(profile);
     text += LatencyTable(profile);
-    text += Rows(profile);
+    text += Rows(profile, most_processes);
   }
   text += LossTable(profile);
   text += OddText(profile);

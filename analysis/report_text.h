@@ -9,8 +9,10 @@
 namespace blktape {
 
 // What `blktape analyze` prints: below 80 columns, units in every column. `name` is the trace's.
-// A report never computes: it shows what the profile holds.
-std::string ProfileText(const Profile& profile, std::string_view name);
+// A report never computes: it shows what the profile holds, of processes those with most bytes.
+inline constexpr size_t kProcessRows = 10;
+std::string ProfileText(const Profile& profile, std::string_view name,
+                        size_t most_processes = kProcessRows);
 
 // "mean, p50, p95, p99, p99.9, max" as a table row of 79 columns at most, beginning with `label`;
 // "n/a (n=37)" where samples lack.

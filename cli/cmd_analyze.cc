@@ -24,6 +24,7 @@ struct AnalyzeOptions {
   std::string device;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
+  uint64_t top = kProcessRows;
 };
 
 int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
@@ -45,11 +46,11 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
   const Result<Profile> profile = ProfileTrace(options.trace, profile_options);
   if (!profile.ok()) return Fail(profile.status());
   const std::string text =
-      options.json
-          ? ProfileJson(*profile).dump(2, ' ', /*ensure_ascii=*/true,
-                                       nlohmann::json::error_handler_t::replace) +
-                "\n"
-          : ProfileText(*profile, std::filesystem::path(options.trace).filename().string());
+      options.json ? ProfileJson(*profile).dump(2, ' ', /*ensure_ascii=*/true,
+                                                nlohmann::json::error_handler_t::replace) +
+                         "\n"
+                   : ProfileText(*profile, std::filesystem::path(options.trace).filename().string(),
+                                 options.top);
   Print(stdout, text);
   return profile->DataMissing() ? kExitDegraded : kExitOk;
 }
@@ -72,6 +73,8 @@ Command AnalyzeCommand() {
         flags->Duration("--from", &options->from_ns,
                         "Only I/Os that arrived so long after the first or later");
         flags->Duration("--to", &options->to_ns, "Only I/Os that arrived before that");
+        flags->Count("--top", &options->top,
+                     "So many processes, those with most bytes (default 10)");
         return [options, flags] { return RunAnalyze(*options, *flags); };
       },
   };

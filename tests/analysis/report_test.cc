@@ -81,11 +81,28 @@ TEST(TextReportTest, MissingDataIsSaidFirst) {
   EXPECT_THAT(text, HasSubstr("NOT FINISHED CLEANLY"));
 }
 
+TEST(TextReportTest, AWindowIsNamedAndSoAreTheProcessesLeftOut) {
+  Profile profile = SmallProfile();
+  EXPECT_TRUE(ProfileJson(profile)["window"].is_null());
+  profile.from_ns = 90'000'000'000;
+  profile.processes.clear();
+  for (int i = 0; i < 13; ++i) {
+    profile.processes.emplace_back().name = "program" + std::to_string(i);
+  }
+  const std::string text = ProfileText(profile, "monday.tape");
+  EXPECT_THAT(text, HasSubstr("Only what arrived from 90.0 s after the first I/O of the trace."));
+  EXPECT_THAT(text, HasSubstr("and 3 more: --top 13 shows all"));
+  EXPECT_THAT(ProfileText(profile, "monday.tape", 13), HasSubstr("program12"));
+  EXPECT_EQ(ProfileJson(profile)["window"]["from_ns"], 90'000'000'000);
+  EXPECT_TRUE(ProfileJson(profile)["window"]["to_ns"].is_null());
+}
+
 TEST(TextReportTest, AnEmptyTraceHasAReport) {
   ProfileBuilder builder;
   const Profile profile =
       builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); });
   EXPECT_THAT(ProfileText(profile, "empty.tape"), HasSubstr("0 I/Os"));
+  EXPECT_THAT(ProfileText(profile, "empty.tape"), HasSubstr("Nothing happened"));
   EXPECT_EQ(ProfileJson(profile)["ios"], 0);
   EXPECT_TRUE(ProfileJson(profile)["d2c_ns"]["p99"].is_null());
 }
