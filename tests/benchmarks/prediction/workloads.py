@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+"""Short stretches of work that wait for their disk: workloads.py prepare|work NAME FOLDER DEVICE [--seed N].
+
+FOLDER is the mount point of DEVICE. `prepare` lays out what the work needs and forgets the caches.
+"""
+
+import argparse
+import mmap
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+MIB = 1 << 20
+DESKTOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "desktop_workload.py")
+
+
+class Place:
+    """The file system worked on."""
+
+    def __init__(self, folder, device, seed):
+        self.folder, self.device, self.seed = folder, device, seed
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def rng(self, number=0):
+        return random.Random(self.seed * 1000 + number)
+
+    def fill(self, name, size, rng):
+        block = rng.randbytes(MIB)
+        with open(self.path(name), "wb") as file:
+            for _ in range(0, size, MIB):
+                file.write(block[:size])
+            file.flush()
+            os.fsync(file.fileno())
+
+    def forget_caches(self):
+        os.sync()
+        subprocess.run(["umount", self.folder], check=True)
+        subprocess.run(["mount", "-o", "noatime", self.device, self.folder], check=True)
+
+
+def together(*tasks):
+    """Runs them in threads of one process; the first error ends the workload."""
+    errors = []
+
+    def run(task):
+        try:
+            task()
+        except Exception as error:  # pylint: disable=broad-except
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+class Desktop:
+    """Files, SQLite, git, a copy, trim: the quick start's workload, shorter."""
+
+    def prepare(self, place):
+        pass
+
+    def work(self, place):
+        subprocess.run([sys.executable, DESKTOP, place.folder, "--device", place.device, "--seed", str(place.seed),
+                        "--scale", "0.35", "--pace", "0.5"], check=True, stderr=subprocess.DEVNULL)
+
+
+class Overlap:
+    """Four threads that read at random, think, and save now and then, side by side."""
+
+    def prepare(self, place):
+        for number in range(4):
+            place.fill("data%d" % number, 64 * MIB, place.rng(number))
+
+    def work(self, place):
+        together(*(lambda number=number: self._reader(place, number) for number in range(4)))
+
+    @staticmethod
+    def _reader(place, number):
+        rng = place.rng(number)
+        fd = os.open(place.path("data%d" % number), os.O_RDWR)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+        for step in range(700):
+            os.pread(fd, rng.choice((4096, 4096, 4096, 16384, 65536)), rng.randrange(64 * MIB // 4096 - 16) * 4096)
+            if step % 25 == 24:
+                os.pwrite(fd, rng.randbytes(4096), rng.randrange(64 * MIB // 4096) * 4096)
+                os.fdatasync(fd)
+            if rng.random() < 0.4:
+                time.sleep(rng.expovariate(1 / 0.004))
+        os.close(fd)
+
+
+class Copy:
+    """Documents are opened and saved while a large file is copied behind."""
+
+    def prepare(self, place):
+        rng = place.rng()
+        place.fill("film", 256 * MIB, rng)
+        os.mkdir(place.path("documents"))
+        for number in range(300):
+            place.fill("documents/%d" % number, rng.choice((3, 9, 30, 120)) * 1024, rng)
+
+    def work(self, place):
+        together(lambda: self._copy(place), lambda: self._documents(place))
+
+    @staticmethod
+    def _copy(place):
+        subprocess.run(["dd", "if=" + place.path("film"), "of=" + place.path("film.copy"), "bs=1M", "conv=fsync",
+                        "status=none"], check=True)
+
+    @staticmethod
+    def _documents(place):
+        rng = place.rng(1)
+        for number in rng.sample(range(300), 150):
+            path = place.path("documents/%d" % number)
+            with open(path, "rb") as file:
+                data = file.read()
+            time.sleep(rng.uniform(0.005, 0.03))
+            if number % 3 == 0:
+                with open(path + ".new", "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.rename(path + ".new", path)
+
+
+class Fsync:
+    """Three programs that make each small change durable before they go on."""
+
+    def prepare(self, place):
+        pass
+
+    def work(self, place):
+        together(lambda: self._log(place, 0), lambda: self._log(place, 1), lambda: self._database(place))
+
+    @staticmethod
+    def _log(place, number):
+        rng = place.rng(number)
+        fd = os.open(place.path("log%d" % number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for _ in range(250):
+            os.write(fd, rng.randbytes(rng.randrange(100, 9000)))
+            os.fdatasync(fd)
+            time.sleep(rng.expovariate(1 / 0.006))
+        os.close(fd)
+
+    @staticmethod
+    def _database(place):
+        import sqlite3  # pylint: disable=import-outside-toplevel
+        rng = place.rng(2)
+        database = sqlite3.connect(place.path("mail.sqlite"))
+        database.execute("PRAGMA synchronous=FULL")
+        database.execute("CREATE TABLE mail(id INTEGER PRIMARY KEY, body TEXT)")
+        database.commit()
+        for _ in range(150):
+            database.execute("INSERT INTO mail(body) VALUES(?)", (rng.randbytes(rng.randrange(50, 3000)).hex(),))
+            database.commit()
+            time.sleep(rng.expovariate(1 / 0.01))
+        database.close()
+
+
+class Mmap:
+    """Programs that start cold: pages of mapped files are touched here and there, with computing between."""
+
+    def prepare(self, place):
+        for number in range(6):
+            place.fill("program%d" % number, 40 * MIB, place.rng(number))
+
+    def work(self, place):
+        for number in range(6):
+            rng = place.rng(number)
+            with open(place.path("program%d" % number), "rb") as file:
+                with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
+                    for _ in range(350):
+                        first = rng.randrange(40 * MIB // 4096 - 8)
+                        for page in range(first, first + rng.randrange(1, 6)):
+                            pages[page * 4096]  # pylint: disable=pointless-statement
+                        until = time.monotonic() + rng.expovariate(1 / 0.0005)
+                        while time.monotonic() < until:
+                            pass
+            time.sleep(0.3)
+
+
+class Build:
+    """A program of a hundred files is compiled and linked, two at a time."""
+
+    FILES, HEADERS = 60, 40
+
+    def prepare(self, place):
+        rng = place.rng()
+        for number in range(self.HEADERS):
+            with open(place.path("part%d.h" % number), "w", encoding="ascii") as file:
+                file.write("#pragma once\n")
+                for line in range(rng.randrange(50, 1500)):
+                    file.write("static inline int h%d_%d(int x) { return x * %d; }\n" % (number, line, line))
+        for number in range(self.FILES):
+            with open(place.path("file%d.c" % number), "w", encoding="ascii") as file:
+                for header in rng.sample(range(self.HEADERS), 4):
+                    file.write('#include "part%d.h"\n' % header)
+                file.write("int f%d(int x) { return x + %d; }\n" % (number, number))
+        with open(place.path("main.c"), "w", encoding="ascii") as file:
+            file.write("int main(void) { return 0; }\n")
+
+    def work(self, place):
+        names = ["file%d" % number for number in range(self.FILES)] + ["main"]
+        together(lambda: self._compile(place, names[::2]), lambda: self._compile(place, names[1::2]))
+        subprocess.run(["gcc", "-o", "program", *(name + ".o" for name in names)], check=True, cwd=place.folder)
+        os.sync()
+
+    @staticmethod
+    def _compile(place, names):
+        for name in names:
+            subprocess.run(["gcc", "-c", "-O0", name + ".c"], check=True, cwd=place.folder)
+
+
+WORKLOADS = {"desktop": Desktop, "overlap": Overlap, "copy": Copy, "fsync": Fsync, "mmap": Mmap, "build": Build}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("phase", choices=("prepare", "work"))
+    parser.add_argument("name", choices=WORKLOADS)
+    parser.add_argument("folder")
+    parser.add_argument("device")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    workload = WORKLOADS[arguments.name]()
+    place = Place(arguments.folder, arguments.device, arguments.seed)
+    if arguments.phase == "prepare":
+        workload.prepare(place)
+        place.forget_caches()
+    else:
+        workload.work(place)
+
+
+if __name__ == "__main__":
+    main()
