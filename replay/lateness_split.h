@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -19,9 +20,9 @@ namespace blktape {
 // All times in ns. One issuing thread's I/Os, in the order of the plan. Not thread-safe.
 class LatenessSplit {
  public:
-  // A completion counts as early as it would have been without the lateness of its I/O, if that is
-  // more than this: what the host takes to see a completion must not add up over thousands of I/Os
-  // that wait in line for a drive.
+  // What the host takes to see a completion and to issue the next I/O must not add up over the
+  // thousands that wait in line for a drive: a delay of its own makes an I/O's slot late for the
+  // next one only if it is more than this.
   static constexpr int64_t kReactionNs = 100'000;
 
   // At most `depth` I/Os are in flight.
@@ -36,9 +37,18 @@ class LatenessSplit {
   Parts Add(int64_t due_ns, int64_t freed_ns, int64_t issue_ns, int64_t complete_ns);
 
  private:
+  // When a slot becomes free for that host, and when it really does.
+  struct Slot {
+    int64_t prompt_ns = 0;
+    int64_t real_ns = 0;
+    auto operator<=>(const Slot&) const = default;
+  };
+
   const uint32_t depth_;
-  // When each slot becomes free for that host.
-  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> slots_;
+  std::priority_queue<Slot, std::vector<Slot>, std::greater<>> slots_;
+  // The latest time without a break in which I/Os so far were at the drive.
+  int64_t busy_from_ns_ = INT64_MAX;
+  int64_t busy_to_ns_ = INT64_MIN;
 };
 
 }  // namespace blktape

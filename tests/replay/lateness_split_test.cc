@@ -78,6 +78,29 @@ TEST(LatenessSplitTest, InABurstOnASlowDriveTheHostsPartIsItsReactionAndDoesNotA
   }
 }
 
+// The same drive, 2,000 I/Os in line for it, and the host once 150 us late instead of 30: one I/O
+// is later than 100 us, since the drive went on with seven others meanwhile.
+TEST(LatenessSplitTest, OneHiccupInALongBacklogMakesOneIoLate) {
+  constexpr int64_t kServiceNs = 1'500 * kUs;
+  LatenessSplit split(8);
+  int64_t drive_free_ns = 0;
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> out;
+  int late = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    int64_t issue_ns = 0;
+    if (out.size() == 8) {
+      issue_ns = out.top() + (i == 100 ? 150 * kUs : 30 * kUs);
+      out.pop();
+    }
+    drive_free_ns = std::max(drive_free_ns, issue_ns) + kServiceNs;
+    out.push(drive_free_ns);
+    const LatenessSplit::Parts parts = split.Add(0, kNone, issue_ns, drive_free_ns);
+    EXPECT_EQ(parts.lateness_ns + parts.backlog_ns, issue_ns);
+    if (parts.lateness_ns > 100 * kUs) ++late;
+  }
+  EXPECT_EQ(late, 1);
+}
+
 TEST(LatenessSplitTest, WhatWaitedForAConflictingIoWaitedForTheDrive) {
   LatenessSplit split(8);
   Expect(split.Add(0, kNone, 0, 5 * kMs), 0, 0);
