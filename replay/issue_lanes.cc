@@ -77,9 +77,9 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
                               int64_t not_yet = 0;
                               start_ns_.compare_exchange_strong(not_yet, clock->NowNs() + lead_ns);
                               const Status status = lane->issuer->Run(start_ns_.load());
-                              lane->engine->Close();
                               if (!status.ok())
                                 lane_stopped_.store(true, std::memory_order_relaxed);
+                              lane->engine->Close();
                               return status;
                             });
     if (lane->reserve != nullptr) {

@@ -6,7 +6,6 @@
 // A request waits for the unit that becomes free first, then takes its base time plus the time of
 // its bytes. It serves until FOLDER is unmounted. One thread takes requests, one answers them.
 #define FUSE_USE_VERSION 34
-#define _FILE_OFFSET_BITS 64
 
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
@@ -33,7 +32,6 @@ namespace {
 
 constexpr fuse_ino_t kDisk = 2;
 constexpr char kName[] = "disk";
-constexpr int64_t kNever = INT64_MAX;
 
 int64_t NowNs() {
   timespec now;
