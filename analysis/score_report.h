@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/derived_figures.h"
+#include "analysis/invalid_reason.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/run_costs.h"
 #include "analysis/score.h"
@@ -26,14 +27,14 @@ struct ScoredRun {
   LatencyHistogram service;   // D2C of data requests
   int64_t busy_ns = 0;
   int64_t wait_ns = 0;
-  std::vector<std::string> invalid_reasons;
+  InvalidReasons invalid_reasons;
   bool repeated = false;  // of a cycle that does not count, see RepeatedCycle
 };
 
 // A cycle that was spoiled from outside and measured again: it does not count, but is shown.
 struct RepeatedCycle {
-  uint64_t number = 0;               // counted with the others, from 1
-  std::vector<std::string> reasons;  // each begins with the label of its run
+  uint64_t number = 0;     // counted with the others, from 1
+  InvalidReasons reasons;  // each names its run
   std::vector<SegmentCosts> costs;
 };
 
@@ -60,7 +61,7 @@ struct ScoreReport {
   std::optional<Score> score;
   DerivedFigures derived;
   std::vector<ScoredRun> runs;
-  std::vector<std::string> invalid_reasons;  // of all runs and of the whole
+  InvalidReasons invalid_reasons;  // of all runs and of the whole
 
   bool valid() const { return invalid_reasons.empty() && score.has_value(); }
   // The mean over cycles, scaled to a workday; absent without a cycle, or a recording of no length.

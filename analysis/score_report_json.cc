@@ -18,6 +18,13 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+// The rule of each reason, in their order.
+Json RulesOf(const InvalidReasons& reasons) {
+  Json rules = Json::array();
+  for (const InvalidReason& reason : reasons) rules.push_back(reason.rule);
+  return rules;
+}
+
 Json CostsJson(const SegmentCosts& costs) {
   Json json;
   for (size_t m = 0; m < kCosts; ++m) json[CostKey(static_cast<Cost>(m))] = costs[m];
@@ -119,7 +126,8 @@ Json RunsJson(const ScoreReport& report) {
                     {"wait_ns", run.wait_ns},
                     {"lateness_ns", LatencyJson(run.lateness)},
                     {"d2c_ns", LatencyJson(run.service)},
-                    {"invalid_reasons", run.invalid_reasons},
+                    {"invalid_reasons", Sentences(run.invalid_reasons)},
+                    {"invalid_rules", RulesOf(run.invalid_reasons)},
                     {"repeated", run.repeated}});
   }
   return json;
@@ -128,7 +136,9 @@ Json RunsJson(const ScoreReport& report) {
 Json RepeatedJson(const ScoreReport& report) {
   Json json = Json::array();
   for (const RepeatedCycle& one : report.repeated) {
-    json.push_back({{"cycle", one.number}, {"reasons", one.reasons}});
+    json.push_back({{"cycle", one.number},
+                    {"reasons", Sentences(one.reasons)},
+                    {"rules", RulesOf(one.reasons)}});
   }
   return json;
 }
@@ -145,7 +155,8 @@ Json ScoreJson(const ScoreReport& report) {
   json["interval_too_wide"] = score ? OrNull(score->interval_too_wide()) : Json(nullptr);
   json["storage_wait_s_per_workday"] = OrNull(report.storage_wait_s_per_workday());
   json["valid"] = report.valid();
-  json["invalid_reasons"] = report.invalid_reasons;
+  json["invalid_reasons"] = Sentences(report.invalid_reasons);
+  json["invalid_rules"] = RulesOf(report.invalid_reasons);
   json["state"] = report.state;
   json["rule"] = report.rule;
   json["trace_hash"] = report.trace_hash;

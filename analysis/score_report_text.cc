@@ -42,7 +42,9 @@ std::string Headline(const ScoreReport& report) {
   std::string text;
   if (!report.valid()) {
     text += "INVALID: these figures are no score\n";
-    for (const std::string& reason : report.invalid_reasons) text += Wrapped("  ", "    ", reason);
+    for (const InvalidReason& reason : report.invalid_reasons) {
+      text += Wrapped("  ", "    ", reason.Sentence());
+    }
     text += "\n";
   }
   const std::string_view word = report.valid() ? "Score         " : "(invalid)     ";
@@ -70,8 +72,9 @@ std::string Headline(const ScoreReport& report) {
 std::string RepeatedText(const ScoreReport& report) {
   std::string text;
   for (const RepeatedCycle& one : report.repeated) {
-    for (const std::string& reason : one.reasons) {
-      text += Wrapped(text.empty() ? "Repeated      " : "              ", "              ", reason);
+    for (const InvalidReason& reason : one.reasons) {
+      text += Wrapped(text.empty() ? "Repeated      " : "              ", "              ",
+                      reason.Sentence());
     }
   }
   if (const std::optional<double> with = report.score_with_repeated()) {

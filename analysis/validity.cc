@@ -10,40 +10,51 @@
 namespace blktape {
 namespace {
 
-using Reasons = std::vector<std::string>;
+using Reasons = InvalidReasons;
 
 void CheckWork(const Segmentation& segmentation, const RunCosts& run,
                const proto::ReplayOutcome& outcome, Reasons* reasons) {
   const auto add = [reasons](uint64_t count, std::string_view what) {
-    if (count > 0) reasons->push_back(fmt::format("rule 1: {} {}", FormatCount(count), what));
+    if (count > 0)
+      reasons->push_back(
+          {.rule = 1, .text = fmt::format("{} {}", FormatCount(count), what), .run = {}});
   };
   add(outcome.errors(), "I/Os failed");
   add(outcome.short_transfers(), "I/Os were short");
   add(outcome.verify_mismatches(), "reads verified wrong");
   if (outcome.stopped_early()) {
-    reasons->push_back("rule 1: the run was stopped early: " + outcome.stop_reason());
+    reasons->push_back(
+        {.rule = 1, .text = "the run was stopped early: " + outcome.stop_reason(), .run = {}});
   }
   uint64_t skipped = 0;
   for (const auto& [reason, count] : outcome.skipped()) skipped += count;
   if (outcome.issued() + skipped != segmentation.records) {
-    reasons->push_back(fmt::format(
-        "rule 1: {} I/Os issued and {} skipped by name, where the trace holds {}",
-        FormatCount(outcome.issued()), FormatCount(skipped), FormatCount(segmentation.records)));
+    reasons->push_back(
+        {.rule = 1,
+         .text = fmt::format("{} I/Os issued and {} skipped by name, where the trace holds {}",
+                             FormatCount(outcome.issued()), FormatCount(skipped),
+                             FormatCount(segmentation.records)),
+         .run = {}});
   }
   if (outcome.completed() != outcome.issued()) {
-    reasons->push_back(fmt::format("rule 1: {} of {} issued I/Os completed",
-                                   FormatCount(outcome.completed()),
-                                   FormatCount(outcome.issued())));
+    reasons->push_back(
+        {.rule = 1,
+         .text = fmt::format("{} of {} issued I/Os completed", FormatCount(outcome.completed()),
+                             FormatCount(outcome.issued())),
+         .run = {}});
   }
   const Profile& profile = run.profile;
   // Where data requests were skipped by name, their bytes are missing by name.
   if (profile.data_requests == segmentation.data_requests &&
       (profile.of(Op::kRead).bytes != segmentation.read_bytes ||
        profile.of(Op::kWrite).bytes != segmentation.write_bytes)) {
-    reasons->push_back(fmt::format(
-        "rule 1: {} bytes read and {} written, where the trace has {} and {}",
-        FormatCount(profile.of(Op::kRead).bytes), FormatCount(profile.of(Op::kWrite).bytes),
-        FormatCount(segmentation.read_bytes), FormatCount(segmentation.write_bytes)));
+    reasons->push_back(
+        {.rule = 1,
+         .text = fmt::format(
+             "{} bytes read and {} written, where the trace has {} and {}",
+             FormatCount(profile.of(Op::kRead).bytes), FormatCount(profile.of(Op::kWrite).bytes),
+             FormatCount(segmentation.read_bytes), FormatCount(segmentation.write_bytes)),
+         .run = {}});
   }
   add(run.outside, "records of the result belong to no record of the trace");
   add(run.incomplete, "records of the result lack a time");
@@ -58,16 +69,21 @@ void CheckLateness(const proto::ReplayOutcome& outcome, Reasons* reasons) {
   // By nearest rank the 99.9th percentile is above the limit if more than n - ceil(0.999 n), which
   // is floor(n / 1000), are: their number is exact, the percentile shown is rounded up.
   if (outcome.late_100us() > outcome.timed_ios() / 1000) {
-    reasons->push_back(
-        fmt::format("rule 3: the host was late: p99.9 of lateness {} (limit {}){}",
-                    FormatDurationNs(std::max(outcome.lateness_p999_ns(), kLateP999LimitNs + 1)),
-                    FormatDurationNs(kLateP999LimitNs), stolen));
+    reasons->push_back({.rule = 3,
+                        .text = fmt::format("the host was late: p99.9 of lateness {} (limit {}){}",
+                                            FormatDurationNs(std::max(outcome.lateness_p999_ns(),
+                                                                      kLateP999LimitNs + 1)),
+                                            FormatDurationNs(kLateP999LimitNs), stolen),
+                        .run = {}});
   }
   if (static_cast<double>(outcome.late_1ms()) >
       kLateShareLimit * static_cast<double>(outcome.timed_ios())) {
     reasons->push_back(
-        fmt::format("rule 3: the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %){}",
-                    FormatCount(outcome.late_1ms()), FormatCount(outcome.timed_ios()), stolen));
+        {.rule = 3,
+         .text =
+             fmt::format("the host was late: {} of {} I/Os by more than 1 ms (limit 0.1 %){}",
+                         FormatCount(outcome.late_1ms()), FormatCount(outcome.timed_ios()), stolen),
+         .run = {}});
   }
 }
 
@@ -77,17 +93,22 @@ void CheckOwnCost(const RunCosts& run, const proto::ReplayOutcome& outcome, Reas
     const double share = static_cast<double>(outcome.null_engine_ns()) /
                          static_cast<double>(std::max<int64_t>(*median_ns, 1));
     if (share > kOwnCostLimit) {
-      reasons->push_back(fmt::format(
-          "rule 4: the replayer itself costs {} an I/O, {:.0f} % of the drive's median "
-          "service time of {} (limit 5 %)",
-          FormatDurationNs(outcome.null_engine_ns()), 100 * share, FormatDurationNs(*median_ns)));
+      reasons->push_back({.rule = 4,
+                          .text = fmt::format(
+                              "the replayer itself costs {} an I/O, {:.0f} % of the drive's median "
+                              "service time of {} (limit 5 %)",
+                              FormatDurationNs(outcome.null_engine_ns()), 100 * share,
+                              FormatDurationNs(*median_ns)),
+                          .run = {}});
     }
   }
   if (outcome.has_issuer_busy_max_share_ppm() &&
       outcome.issuer_busy_max_share_ppm() > kIssuerBusyLimitPpm) {
     reasons->push_back(
-        fmt::format("rule 4: a core that issues was {:.0f} % busy in some second (limit 90 %)",
-                    static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
+        {.rule = 4,
+         .text = fmt::format("a core that issues was {:.0f} % busy in some second (limit 90 %)",
+                             static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4),
+         .run = {}});
   }
 }
 
@@ -98,14 +119,18 @@ Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
   if (loss_accepted) return reasons;
   if (recording.lost_events > 0 || recording.losses_uncountable) {
     const std::string count = FormatCount(recording.lost_events);
-    reasons.push_back("rule 2: the recording lost " +
-                      (!recording.losses_uncountable ? count
-                       : recording.lost_events == 0  ? std::string("an unknown number of")
-                                                     : "at least " + count) +
-                      (count == "1" ? " event" : " events"));
+    reasons.push_back({.rule = 2,
+                       .text = "the recording lost " +
+                               (!recording.losses_uncountable ? count
+                                : recording.lost_events == 0  ? std::string("an unknown number of")
+                                                              : "at least " + count) +
+                               (count == "1" ? " event" : " events"),
+                       .run = {}});
   }
   if (!recording.finished_cleanly) {
-    reasons.push_back("rule 2: the recording was not finished cleanly, its end is missing");
+    reasons.push_back({.rule = 2,
+                       .text = "the recording was not finished cleanly, its end is missing",
+                       .run = {}});
   }
   return reasons;
 }
@@ -113,23 +138,28 @@ Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
 Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, bool timed) {
   Reasons reasons;
   if (!run.profile.summary || !run.profile.summary->has_replay()) {
-    return {"rule 1: the result of the run is cut, it does not say how the run went"};
+    return {{.rule = 1,
+             .text = "the result of the run is cut, it does not say how the run went",
+             .run = {}}};
   }
-  if (run.profile.DataMissing()) reasons.push_back("rule 1: the result of the run is damaged");
+  if (run.profile.DataMissing())
+    reasons.push_back({.rule = 1, .text = "the result of the run is damaged", .run = {}});
   const proto::ReplayOutcome& outcome = run.profile.summary->replay();
   CheckWork(segmentation, run, outcome, &reasons);
   if (timed) CheckLateness(outcome, &reasons);
   CheckOwnCost(run, outcome, &reasons);
   if (outcome.foreign_sectors() > 0) {
-    reasons.push_back(fmt::format("rule 5: someone else moved {} on the target",
-                                  FormatBytes(outcome.foreign_sectors() * kSectorBytes)));
+    reasons.push_back({.rule = 5,
+                       .text = fmt::format("someone else moved {} on the target",
+                                           FormatBytes(outcome.foreign_sectors() * kSectorBytes)),
+                       .run = {}});
   }
   return reasons;
 }
 
 bool SpoiledFromOutside(const Reasons& reasons) {
-  return std::all_of(reasons.begin(), reasons.end(), [](std::string_view reason) {
-    return reason.starts_with("rule 3:") || reason.starts_with("rule 5:");
+  return std::all_of(reasons.begin(), reasons.end(), [](const InvalidReason& reason) {
+    return reason.rule == 3 || reason.rule == 5;
   });
 }
 
@@ -137,12 +167,15 @@ Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run
   Reasons reasons;
   const auto& before = manifest.replay().targets();
   const auto& after = run.replay().targets();
-  if (before.size() != after.size()) return {"rule 6: the number of targets changed"};
+  if (before.size() != after.size())
+    return {{.rule = 6, .text = "the number of targets changed", .run = {}}};
   for (int i = 0; i < before.size(); ++i) {
     const auto differ = [&](std::string_view what, const std::string& was, const std::string& is) {
       if (was == is) return;
-      reasons.push_back(fmt::format("rule 6: the {} of {} changed from \"{}\" to \"{}\"", what,
-                                    before[i].path(), was, is));
+      reasons.push_back({.rule = 6,
+                         .text = fmt::format("the {} of {} changed from \"{}\" to \"{}\"", what,
+                                             before[i].path(), was, is),
+                         .run = {}});
     };
     differ("scheduler", before[i].scheduler(), after[i].scheduler());
     differ("write cache", before[i].write_cache(), after[i].write_cache());

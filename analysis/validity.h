@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
+#include "analysis/invalid_reason.h"
 #include "analysis/profile.h"
 #include "analysis/run_costs.h"
 #include "analysis/segments.h"
@@ -17,23 +16,21 @@ inline constexpr double kLateShareLimit = 0.001;  // of all I/Os, over 1 ms late
 inline constexpr double kOwnCostLimit = 0.05;     // of the drive's median service time
 inline constexpr int64_t kIssuerBusyLimitPpm = 900'000;
 
-// Each reason is a sentence that begins with the number of its rule: "rule 3: the host was late
-// ...". No reasons: valid. All that is needed lies in the traces themselves.
+// No reasons: valid. All that is needed lies in the traces themselves.
 
 // The recording (rule 2). Lost events that the user accepted by name are no reason.
-std::vector<std::string> WhyTraceInvalid(const Profile& recording, bool loss_accepted);
+InvalidReasons WhyTraceInvalid(const Profile& recording, bool loss_accepted);
 
 // One replay of it (rules 1, 3, 4, 5). Lateness counts in a timed run only: at max speed nothing is
 // due before it is issued.
-std::vector<std::string> WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run,
-                                       bool timed);
+InvalidReasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, bool timed);
 
 // Whether all of these reasons are of rules 3 and 5: what the host or somebody else did to the run,
 // told by the clock and by the target's own statistics, not by how long the I/Os took. True also
 // for none.
-bool SpoiledFromOutside(const std::vector<std::string>& reasons);
+bool SpoiledFromOutside(const InvalidReasons& reasons);
 
 // Whether the target changed between two replays (rule 6).
-std::vector<std::string> WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run);
+InvalidReasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run);
 
 }  // namespace blktape

@@ -158,7 +158,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
           [&](const RepeatedCycle& cycle) {
             line.Clear();
             left.Repeat();
-            Print(stderr, "measured again: " + cycle.reasons.front() + "\n");
+            Print(stderr, "measured again: " + cycle.reasons.front().Sentence() + "\n");
           },
       .on_progress =
           [&](const std::string& label, const ReplayProgress& now) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/invalid_reason.h"
 #include "analysis/measured_reference.h"
 #include "analysis/profile.h"
 #include "analysis/run_costs.h"
@@ -35,12 +36,18 @@ class Session {
       RETURN_IF_ERROR(RunCycle(cycle));
       if (PreciseEnough()) break;
     }
-    if (stop_.load()) Invalid("rule 1: the score was stopped before its cycles were done");
+    if (stop_.load()) {
+      Invalid({.rule = 1, .text = "the score was stopped before its cycles were done", .run = {}});
+    }
     return std::move(report_);
   }
 
  private:
-  void Invalid(const std::string& reason) { report_.invalid_reasons.push_back(reason); }
+  void Invalid(InvalidReason reason) { report_.invalid_reasons.push_back(std::move(reason)); }
+  static InvalidReason Of(const std::string& run, InvalidReason reason) {
+    reason.run = run;
+    return reason;
+  }
 
   // Of so many cycles, those that count.
   uint64_t Counted(uint64_t cycles) const { return cycles - report_.repeated.size(); }
@@ -58,9 +65,9 @@ class Session {
         std::max(recording.recorded_ns.value_or(0), report_.segmentation.observed_ns);
     ordered_ = recording.all.q2c.count() + recording.all.d2c.count() > 0;
     // Known before the first run, which may take a day: nothing is run for an invalid score.
-    for (const std::string& reason : WhyTraceInvalid(recording, options_.loss_accepted)) {
+    for (const InvalidReason& reason : WhyTraceInvalid(recording, options_.loss_accepted)) {
       return Status(StatusCode::kFailedPrecondition,
-                    options_.trace_path + ": " + reason +
+                    options_.trace_path + ": " + reason.Sentence() +
                         "; nothing was run\n  try:  --accept-loss to score what is there, which "
                         "the report names");
     }
@@ -181,15 +188,15 @@ class Session {
       const auto& shared = header.replay().shared();
       report_.shared.assign(shared.begin(), shared.end());
     }
-    for (const std::string& reason : WhyTargetsDiffer(*manifest_, header)) {
-      run.invalid_reasons.push_back(reason);
+    for (InvalidReason& reason : WhyTargetsDiffer(*manifest_, header)) {
+      run.invalid_reasons.push_back(std::move(reason));
     }
     report_.runs.push_back(std::move(run));
   }
 
   // A run whose cycle counts, as the report has it.
   void Count(const ScoredRun& run, bool timed, const RunCosts& costs) {
-    for (const std::string& reason : run.invalid_reasons) Invalid(run.label + ": " + reason);
+    for (const InvalidReason& reason : run.invalid_reasons) Invalid(Of(run.label, reason));
     if (timed) {
       report_.derived.AddTimed(costs.profile);
     } else {
@@ -203,8 +210,8 @@ class Session {
     const std::span<ScoredRun> runs = std::span(report_.runs).last(2);
     for (const ScoredRun& run : runs) {
       if (!SpoiledFromOutside(run.invalid_reasons)) return false;
-      for (const std::string& reason : run.invalid_reasons) {
-        repeated.reasons.push_back(run.label + ": " + reason);
+      for (const InvalidReason& reason : run.invalid_reasons) {
+        repeated.reasons.push_back(Of(run.label, reason));
       }
     }
     if (repeated.reasons.empty() || report_.repeated.size() >= options_.cycles) return false;
@@ -227,7 +234,8 @@ class Session {
     Count(report_.runs.back(), /*timed=*/false, max);
     if (stop_.load()) return OkStatus();
     if (!costs.ok()) {
-      Invalid("cycle " + std::to_string(cycle) + ": rule 1: " + costs.status().message());
+      Invalid(
+          {.rule = 1, .text = costs.status().message(), .run = "cycle " + std::to_string(cycle)});
       return OkStatus();
     }
     report_.cycles.push_back(std::move(costs).value());

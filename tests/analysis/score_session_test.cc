@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/invalid_reason.h"
 #include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -254,8 +255,10 @@ TEST_F(ScoreSessionTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRun
   EXPECT_FALSE(report->valid());
   EXPECT_EQ(report->repeated.size(), 2u);
   EXPECT_EQ(report->repeated[1].number, 2u);
-  EXPECT_THAT(report->invalid_reasons,
+  EXPECT_THAT(Sentences(report->invalid_reasons),
               ElementsAre(HasSubstr("cycle 3, timed: rule 3: the host was late")));
+  EXPECT_EQ(ScoreJson(*report)["invalid_rules"], nlohmann::ordered_json({3}));
+  EXPECT_EQ(ScoreJson(*report)["repeated_cycles"][0]["rules"], nlohmann::ordered_json({3}));
   EXPECT_THAT(calls_, Not(Contains("cycle 5 timed")));
   const std::string text = ScoreText(*report);
   EXPECT_THAT(text, ::testing::StartsWith("INVALID"));
@@ -288,7 +291,7 @@ TEST_F(ScoreSessionTest, ASchedulerThatChangesMakesItInvalid) {
   scheduler_ = [](uint32_t cycle) { return cycle < 3 ? "none" : "bfq"; };
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok());
-  EXPECT_THAT(report->invalid_reasons,
+  EXPECT_THAT(Sentences(report->invalid_reasons),
               ElementsAre(HasSubstr("cycle 3, timed: rule 6"), HasSubstr("cycle 3, max: rule 6")));
 }
 
@@ -324,7 +327,7 @@ TEST_F(ScoreSessionTest, AStopLeavesAnInvalidReport) {
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->cycles.size(), 1u);
   EXPECT_FALSE(report->valid());
-  EXPECT_THAT(report->invalid_reasons, Contains(HasSubstr("stopped")));
+  EXPECT_THAT(Sentences(report->invalid_reasons), Contains(HasSubstr("stopped")));
 }
 
 TEST_F(ScoreSessionTest, AFailedReplayIsAFailure) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/invalid_reason.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
@@ -44,8 +45,10 @@ class RunValidityTest : public ::testing::Test {
     outcome_.set_foreign_sectors(0);
   }
 
+  std::vector<std::string> Reasons(bool timed = true) { return Sentences(Why(timed)); }
+
   // The reasons against a run of kIos reads of 4 KiB that took 10 us each.
-  std::vector<std::string> Reasons(bool timed = true) {
+  InvalidReasons Why(bool timed = true) {
     RunCostsBuilder builder(&cut_);
     for (uint64_t i = 0; i < kIos; ++i) {
       IoRecord io;
@@ -143,12 +146,24 @@ TEST_F(RunValidityTest, ALateHostAndSomeoneElsesIoSpoilFromOutside) {
   outcome_.set_lateness_p999_ns(100'001);
   outcome_.set_late_100us(1);
   outcome_.set_foreign_sectors(8);
-  EXPECT_TRUE(SpoiledFromOutside(Reasons()));
+  EXPECT_TRUE(SpoiledFromOutside(Why()));
   outcome_.set_errors(1);
-  EXPECT_FALSE(SpoiledFromOutside(Reasons()));
+  EXPECT_FALSE(SpoiledFromOutside(Why()));
   outcome_.set_errors(0);
   outcome_.set_null_engine_ns(501);  // of 10 us
-  EXPECT_FALSE(SpoiledFromOutside(Reasons()));
+  EXPECT_FALSE(SpoiledFromOutside(Why()));
+}
+
+TEST(SpoiledFromOutsideTest, TheRuleDecidesNotTheWordsOfTheSentence) {
+  EXPECT_TRUE(SpoiledFromOutside({}));
+  EXPECT_TRUE(SpoiledFromOutside({{.rule = 3, .text = "other words", .run = "cycle 2, timed"}}));
+  EXPECT_FALSE(SpoiledFromOutside({{.rule = 1, .text = "rule 3: a quote", .run = "rule 3:"}}));
+}
+
+TEST(InvalidReasonTest, ASentenceNamesRunAndRule) {
+  EXPECT_EQ((InvalidReason{.rule = 3, .text = "late", .run = "cycle 2, timed"}).Sentence(),
+            "cycle 2, timed: rule 3: late");
+  EXPECT_EQ((InvalidReason{.rule = 2, .text = "lost", .run = {}}).Sentence(), "rule 2: lost");
 }
 
 TEST_F(RunValidityTest, WhatIsNotKnownIsNoReason) {
@@ -163,7 +178,7 @@ TEST(TraceValidityTest, LostEventsMakeItInvalidUnlessAccepted) {
   recording.finished_cleanly = true;
   EXPECT_THAT(WhyTraceInvalid(recording, false), IsEmpty());
   recording.lost_events = 12;
-  EXPECT_THAT(WhyTraceInvalid(recording, false),
+  EXPECT_THAT(Sentences(WhyTraceInvalid(recording, false)),
               ElementsAre("rule 2: the recording lost 12 events"));
   EXPECT_THAT(WhyTraceInvalid(recording, true), IsEmpty());
   recording.finished_cleanly = false;
@@ -179,10 +194,11 @@ TEST(ManifestTest, AChangedTargetIsNamed) {
   proto::Header after = before;
   EXPECT_THAT(WhyTargetsDiffer(before, after), IsEmpty());
   after.mutable_replay()->mutable_targets(0)->set_scheduler("bfq");
-  EXPECT_THAT(WhyTargetsDiffer(before, after),
+  EXPECT_THAT(Sentences(WhyTargetsDiffer(before, after)),
               ElementsAre("rule 6: the scheduler of /dev/sdx changed from \"none\" to \"bfq\""));
   after.mutable_replay()->add_targets();
-  EXPECT_THAT(WhyTargetsDiffer(before, after), ElementsAre(HasSubstr("number of targets")));
+  EXPECT_THAT(Sentences(WhyTargetsDiffer(before, after)),
+              ElementsAre(HasSubstr("number of targets")));
 }
 
 }  // namespace
