@@ -43,7 +43,7 @@ struct ScoreReport {
   std::string trace_name;
   std::string trace_hash;  // SHA-256 of the trace file
   std::string state;       // "as-is"
-  std::string rule;        // "score 1: timed x1, max order"
+  std::string rule;        // "score 1: timed x1, max order, io_uring"
   std::vector<proto::Device> targets;
   std::vector<std::string> shared;  // recorded devices whose addresses overlap on one target
   std::string reference;            // "simulated drive, version 1", or the folder of a measured one

@@ -94,15 +94,9 @@ class Session {
                       options_.reference_folder + "/report.json has other segments than the trace");
       }
       report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
-      // Queues set otherwise, say: a fair question, but not the same one.
-      if (measured.rule == report_.rule) {
-        reference_log_scores_ = std::move(measured.log_scores);
-      } else {
-        report_.reference += ", by the rule " + measured.rule;
-      }
-      if (measured.interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
-      report_.reference_costs = std::move(measured.costs);
+      report_.reference_costs = measured.costs;
       report_.reference_wait_ns = measured.wait_ns;
+      measured_ = std::move(measured);
       return OkStatus();
     }
     report_.reference = "simulated drive, version " + std::to_string(kScoreVersion);
@@ -119,6 +113,21 @@ class Session {
     report_.reference_wait_ns = timed.wait_ns;
     reference_max_ns_ = max.profile.observed_ns;
     return OkStatus();
+  }
+
+  // Before the second run: all runs of one score go by one engine, that of the first, which becomes
+  // part of the rule. Only then is it known whether a measured reference goes by the same rule.
+  void SettleRule(const std::string& engine) {
+    options_.engine = engine;
+    report_.rule += ", " + engine;
+    if (!measured_) return;
+    // Another engine or queues set otherwise: a fair question, but not the same one.
+    if (measured_->rule == report_.rule) {
+      reference_log_scores_ = measured_->log_scores;
+    } else {
+      report_.reference += ", by the rule " + measured_->rule;
+    }
+    if (measured_->interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
   }
 
   ReplayOptions Common(bool timed) const {
@@ -160,8 +169,7 @@ class Session {
     const std::string name = "cycle-" + number + (timed ? "-timed" : "-max");
     const std::string label = "cycle " + number + (timed ? ", timed" : ", max");
     ASSIGN_OR_RETURN(RunCosts costs, RunOnce(replay, name, label));
-    // Runs of one score go by one engine: what the first chose stays.
-    options_.engine = costs.profile.header.replay().engine();
+    if (report_.runs.empty()) SettleRule(costs.profile.header.replay().engine());
     Note(label, name + ".tape", timed, costs);
     return costs;
   }
@@ -271,8 +279,9 @@ class Session {
   ScoreReport report_;
   bool ordered_ = true;  // the trace tells completions
   std::optional<int64_t> reference_max_ns_;
-  std::vector<double> reference_log_scores_;  // of a measured reference by the same rule
-  std::optional<proto::Header> manifest_;     // of the first run on the target
+  std::optional<MeasuredReference> measured_;  // absent: the reference is simulated
+  std::vector<double> reference_log_scores_;   // of a measured reference by the same rule
+  std::optional<proto::Header> manifest_;      // of the first run on the target
 };
 
 }  // namespace

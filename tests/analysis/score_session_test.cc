@@ -92,6 +92,9 @@ class ScoreSessionTest : public ::testing::Test {
       header.add_devices()->set_name("target");
       header.mutable_replay()->set_rule(options.rule == TimingRule::kTimed ? "timed x1"
                                                                            : "max order");
+      // As `auto` does, which asks the target anew each time.
+      engines_.push_back(options.engine);
+      header.mutable_replay()->set_engine(options.engine == "auto" ? auto_engine_ : options.engine);
       proto::Device* target = header.mutable_replay()->add_targets();
       target->set_path("/dev/sdx");
       target->set_model("Paper SSD");
@@ -143,6 +146,8 @@ class ScoreSessionTest : public ::testing::Test {
   FakeClock clock_;
   std::atomic<bool> stop_ = false;
   std::vector<std::string> calls_;
+  std::vector<std::string> engines_;  // as each replay was told
+  std::string auto_engine_ = "io_uring";
   std::vector<std::string> shared_;  // as the results' headers name them
   std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 20'000; };
@@ -361,9 +366,33 @@ TEST_F(ScoreSessionTest, AReferenceByAnotherRuleIsNamedSo) {
   options_.queue_settings = {{.name = "scheduler", .value = "none"}};
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_TRUE(second.ok()) << second.status().message();
-  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order"));
-  EXPECT_EQ(second->rule, "score 1: timed x1, max order, scheduler=none");
+  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order, io_uring"));
+  EXPECT_EQ(second->rule, "score 1: timed x1, max order, scheduler=none, io_uring");
   EXPECT_FALSE(second->comparison.has_value()) << "a tie or not, of what?";
+}
+
+TEST_F(ScoreSessionTest, TheEngineIsChosenOnceAndIsPartOfTheRule) {
+  auto_engine_ = "libaio";
+  options_.cycles = 2;
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(engines_,
+              ElementsAre("simulated", "simulated", "auto", "libaio", "libaio", "libaio"));
+  EXPECT_EQ(report->rule, "score 1: timed x1, max order, libaio");
+  EXPECT_THAT(ScoreText(*report),
+              HasSubstr("\nRule          score 1: timed x1, max order, libaio\n"));
+}
+
+TEST_F(ScoreSessionTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
+  const auto first = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(first.ok());
+  MakeReference(ScoreJson(*first));
+  options_.engine = "libaio";
+  const auto second = Run(Drive([](uint32_t) { return 25'000; }));
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order, io_uring"));
+  EXPECT_EQ(second->rule, "score 1: timed x1, max order, libaio");
+  EXPECT_FALSE(second->comparison.has_value());
 }
 
 TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
@@ -422,7 +451,7 @@ TEST_F(ScoreSessionTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["state"], "as-is");
-  EXPECT_EQ(json["rule"], "score 1: timed x1, max order");
+  EXPECT_EQ(json["rule"], "score 1: timed x1, max order, io_uring");
   EXPECT_EQ(json["valid"], true);
   EXPECT_THAT(json["invalid_reasons"], IsEmpty());
   EXPECT_LT(json["ci_low"].get<double>(), json["score"].get<double>());
