@@ -70,6 +70,8 @@ void SegmentCutter::Add(const IoRecord& record) {
   const IoRecord io = WithPlausibleTimes(record);
   const uint64_t ordinal = result_.records++;
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
+  // As the plan of a replay sees it, which takes the times as they are.
+  if (!record.complete_ns || !record.arrival_ns()) ++result_.without_order;
   const bool idle = arrival_ns && first_ns_ && *arrival_ns > busy_until_ns_ &&
                     *arrival_ns - busy_until_ns_ >= kCutGapNs;
   Consider(ordinal, idle);

@@ -35,6 +35,9 @@ struct Segmentation {
   std::vector<Segment> segments;  // K >= 1 of them; they cover all records
   uint64_t records = 0;
   uint64_t data_requests = 0;  // reads and writes with data
+  // Records without a completion or an arrival: in a run in the recording's order nothing waits for
+  // these.
+  uint64_t without_order = 0;
   // True where the trace marks no I/O as foreground: then all data requests and flushes count as
   // such, reads and writes by their own class.
   bool all_is_foreground = false;

@@ -43,6 +43,15 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
                              FormatCount(outcome.issued())),
          .run = {}});
   }
+  // What the recording does not tell the completion of gates nothing by rule; all else must.
+  if (outcome.ungated() > segmentation.without_order) {
+    reasons->push_back({.rule = 1,
+                        .text = fmt::format("order not kept: nothing waited for {} I/Os, where the "
+                                            "trace lacks the times of {} only",
+                                            FormatCount(outcome.ungated()),
+                                            FormatCount(segmentation.without_order)),
+                        .run = {}});
+  }
   const Profile& profile = run.profile;
   // Where data requests were skipped by name, their bytes are missing by name.
   if (profile.data_requests == segmentation.data_requests &&

@@ -173,6 +173,16 @@ TEST(SegmentsTest, AnOrdinalFindsItsSegment) {
 
 // The trace's times are what a file says: 2^62 and -2^62 are no times, and their difference is
 // none.
+TEST(SegmentsTest, RecordsWithoutAnArrivalOrACompletionHaveNoOrder) {
+  std::vector<IoRecord> records = Reads(10);
+  EXPECT_EQ(Cut(records).without_order, 0u);
+  records[9].complete_ns.reset();
+  records[3].queue_ns.reset();
+  EXPECT_EQ(Cut(records).without_order, 1u) << "it arrived when it was issued";
+  records[3].issue_ns.reset();
+  EXPECT_EQ(Cut(records).without_order, 2u);
+}
+
 TEST(SegmentsTest, TimesThatNoClockShowsCountAsAbsent) {
   const int64_t far_ns = int64_t{1} << 62;
   const Segmentation cut = Cut({Io(Op::kRead, 4096, -far_ns, -far_ns), Io(Op::kRead, 4096, 0, 10),

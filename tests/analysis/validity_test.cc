@@ -87,6 +87,16 @@ TEST_F(RunValidityTest, MissingIosMakeItInvalidButNamedSkipsDoNot) {
   EXPECT_THAT(Reasons(), IsEmpty());
 }
 
+TEST_F(RunValidityTest, AnIoThatGatesNothingThoughItsCompletionIsRecordedMakesItInvalid) {
+  cut_.without_order = 3;  // still in flight when the recording ended
+  outcome_.set_ungated(3);
+  EXPECT_THAT(Reasons(/*timed=*/false), IsEmpty());
+  outcome_.set_ungated(4);
+  EXPECT_THAT(Reasons(/*timed=*/false),
+              ElementsAre("rule 1: order not kept: nothing waited for 4 I/Os, where the trace "
+                          "lacks the times of 3 only"));
+}
+
 TEST_F(RunValidityTest, OtherBytesThanTheTracesMakeItInvalid) {
   cut_.read_bytes += 512;
   EXPECT_THAT(Reasons(), ElementsAre(AllOf(StartsWith("rule 1"), HasSubstr("409,600 bytes"))));
