@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "analysis/profile.h"
@@ -155,6 +157,19 @@ bool TellLosses(const std::string& trace_path) {
   return lost;
 }
 
+// What must be free for the result: a record of it has three times and an ordinal, and is at most
+// as long as two of a trace. Of a replay without an end: what one pass takes. Of a part of a trace
+// nobody knows before; some is needed anyway.
+uint64_t ResultBytes(const ReplayFlags& flags) {
+  constexpr uint64_t kOfAPart = 64U << 20;
+  if (flags.replay.from_ns || flags.replay.to_ns || flags.replay.duration_ns) return kOfAPart;
+  std::error_code error;
+  const uintmax_t trace_bytes = std::filesystem::file_size(flags.replay.trace_path, error);
+  if (error) return 0;
+  const uint64_t passes = std::max<uint64_t>(flags.replay.loops, 1);
+  return trace_bytes > UINT64_MAX / 2 / passes ? UINT64_MAX : 2 * trace_bytes * passes;
+}
+
 int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
   TellRestoredQueues();
@@ -176,10 +191,15 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   flags->replay.identities = preview->identities;
 
   // The figures are those of the result trace, kept or not.
-  Result<TempFolder> scratch = TempFolder::Create();
-  if (!scratch.ok()) return Fail(scratch.status());
   const bool keep = !flags->replay.result_path.empty();
-  if (!keep) flags->replay.result_path = scratch->path() + "/result.tape";
+  std::optional<TempFolder> scratch;
+  if (!keep) {
+    const std::string& trace = flags->replay.trace_path;
+    Result<TempFolder> made = TempFolder::Create(PlacesForResultOf(trace), ResultBytes(*flags));
+    if (!made.ok()) return Fail(made.status());
+    scratch.emplace(*std::move(made));
+    flags->replay.result_path = scratch->path() + "/result.tape";
+  }
   Result<proto::ReplayOutcome> outcome = [&] {
     ProgressLine line;
     ReplayProgress before;
