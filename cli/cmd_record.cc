@@ -227,9 +227,13 @@ void GiveUpPrivileges(const Output& output, const LiveSource& source) {
   if (stat(output.folder().c_str(), &info) == 0 && info.st_uid != geteuid()) {
     kept.push_back(CAP_DAC_OVERRIDE);
   }
-  (void)DropCapabilities(kept);
-  // A kernel without seccomp is no reason not to record.
-  (void)ForbidUnusedSystemCalls();
+  // No reason not to record, but the user is to know: docs/privacy.md promises both.
+  const auto tell = [](const char* what, const Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "warning: %s: %s; recording goes on\n", what, status.message().c_str());
+  };
+  tell("rights of root are kept", DropCapabilities(kept));
+  tell("system calls that are not needed stay allowed", ForbidUnusedSystemCalls());
 }
 
 Result<int> Record(const RecordFlags& flags) {
@@ -247,15 +251,17 @@ Result<int> Record(const RecordFlags& flags) {
   // From here on a signal ends the recording in order.
   RecordSignals signals;
   ASSIGN_OR_RETURN(StartedSource started, StartLiveSource(request));
-  for (const std::string& refused : started.refused) {
-    std::fprintf(stderr, "not used: %s\n", refused.c_str());
-  }
   ASSIGN_OR_RETURN(const std::unique_ptr<CaptureSession> session,
                    CaptureSession::Begin(std::move(started.source), output.FirstPath(), options));
   const bool terminal = isatty(STDERR_FILENO) != 0;
   std::fprintf(stderr, "recording %s by %s into %s%s\n", NamesOf(request.devices).c_str(),
                std::string(session->source().name()).c_str(), session->file().path().c_str(),
                terminal && flags.command.empty() ? "; ^C ends it" : "");
+  // Not before: where nothing works the error names them all. What to do about it is for those who
+  // ask for that source.
+  for (const std::string& refused : started.refused) {
+    std::fprintf(stderr, "not used: %s\n", refused.substr(0, refused.find('\n')).c_str());
+  }
   for (const CaptureDevice& disk : request.devices) {
     if (!IsNvmeMultipath(disk)) continue;
     std::fprintf(stderr,

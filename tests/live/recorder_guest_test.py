@@ -230,7 +230,7 @@ class RecorderGuestTest(unittest.TestCase):
         for name in ("no_btf_bpf", "integrity_blktrace", "confidentiality_tracefs", "nothing_left"):
             self.assertEqual(result.rc(name), 1, name)
         no_btf = "bpf: this kernel has no type information (/sys/kernel/btf/vmlinux)\n"
-        self.assertIn("not used: " + no_btf, said["no_btf"])
+        self.assertRegex(said["no_btf"], r"\Arecording vda by .*\nnot used: " + re.escape(no_btf))
         self.assertIn("error: " + no_btf, said["no_btf_bpf"])
         self.assertRegex(said["integrity_blktrace"], r"(?s)in lockdown \(integrity\).*try:  --source=tracefs")
         self.assertRegex(said["confidentiality_tracefs"],
