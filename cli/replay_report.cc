@@ -86,6 +86,10 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn(FormatCount(outcome.issued_by_reserve()) +
          " I/Os were issued by the thread in reserve, as the first was held up");
   }
+  if (const uint64_t stalled = outcome.stalled_submissions(); stalled > 0) {
+    warn(fmt::format("the submission of {} {} took over 100 us, by the host or the drive",
+                     FormatCount(stalled), stalled == 1 ? "I/O" : "I/Os"));
+  }
   if (outcome.overlaps_ordered() > 0) {
     warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
   }
