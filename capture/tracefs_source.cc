@@ -171,10 +171,11 @@ Status TracefsSource::SetFilter() {
   return OkStatus();
 }
 
-Status TracefsSource::RefreshFilter() {
+Status TracefsSource::Refresh() {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   if (now_ns < next_refresh_ns_) return OkStatus();
   next_refresh_ns_ = now_ns + kRefreshIntervalNs;
+  for (Ring& ring : rings_) ring.absent = false;
   return SetFilter();
 }
 
@@ -214,7 +215,7 @@ Result<bool> TracefsSource::ReadRing(Ring* ring, int max_pages, CaptureSink* sin
     const ssize_t count = read(ring->pages.get(), page_.data(), page_.size());
     if (count < 0) {
       if (errno == EINTR) continue;
-      // ENODEV: the CPU is off; what its ring holds can be read when it is back.
+      if (errno == ENODEV) ring->absent = true;
       if (errno == EAGAIN || errno == ENODEV) return true;
       return ErrnoStatus(errno, fmt::format("ring of CPU {}", ring->cpu));
     }
@@ -228,6 +229,7 @@ Result<bool> TracefsSource::ReadRings(CaptureSink* sink) {
   bool all_drained = true;
   int64_t watermark_ns = Clock::Monotonic()->NowNs() - kCommitMarginNs;
   for (Ring& ring : rings_) {
+    if (ring.absent) continue;
     ASSIGN_OR_RETURN(const bool drained, ReadRing(&ring, kPagesPerTurn, sink));
     if (!drained) {
       all_drained = false;
@@ -241,12 +243,14 @@ Result<bool> TracefsSource::ReadRings(CaptureSink* sink) {
 Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
   std::vector<pollfd> waits;
   waits.reserve(rings_.size());
-  for (const Ring& ring : rings_) waits.push_back({ring.pages.get(), POLLIN, 0});
+  for (const Ring& ring : rings_) {
+    waits.push_back({ring.absent ? -1 : ring.pages.get(), POLLIN, 0});
+  }
   if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, "waiting for tracefs");
   }
   ASSIGN_OR_RETURN([[maybe_unused]] const bool drained, ReadRings(sink));
-  RETURN_IF_ERROR(RefreshFilter());
+  RETURN_IF_ERROR(Refresh());
   return true;
 }
 

@@ -47,6 +47,9 @@ class TracefsSource : public LiveSource {
     uint32_t cpu = 0;
     UniqueFd pages;
     UniqueFd stats;
+    // The kernel has made no ring for this CPU, as it was never on: poll() calls that an error at
+    // once, for ever.
+    bool absent = false;
     std::unique_ptr<FtracePageDecoder> decoder;
     RingLossAccount loss;
   };
@@ -57,7 +60,8 @@ class TracefsSource : public LiveSource {
   Status OpenRings();
   // The kernel's filter: the disks and their partitions, by device number.
   Status SetFilter();
-  Status RefreshFilter();
+  // Every two seconds: partitions that appear, CPUs that come on.
+  Status Refresh();
   // Reads at most `max_pages`; true if the ring had no more.
   Result<bool> ReadRing(Ring* ring, int max_pages, CaptureSink* sink);
   // A turn of all rings; true if none had more.
