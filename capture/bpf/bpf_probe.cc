@@ -28,8 +28,7 @@ std::optional<std::string> WhyBpfMayMissEvents() {
   const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "blktape_probe", "GPL", return_zero,
                                        std::size(return_zero), &options));
   if (program || errno != EPERM) return std::nullopt;
-  return "bpf: this kernel restricts BPF (no programs at functions' entries) and may\n"
-         "  miss events; it counts them. --source=bpf takes it nevertheless";
+  return "bpf: this kernel restricts BPF, so that it may miss events";
 }
 
 bool ProgramsArePreemptible() { return std::atoi(KernelRelease().c_str()) >= 7; }
