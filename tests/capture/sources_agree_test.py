@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from tests.harness import blktape, bpf_losses, cases, devices
+from tests.harness import blktape, bpf_losses, cases, devices, known_disk
 
 
 APART_NS = 50_000_000
@@ -102,14 +102,9 @@ class SourcesAgreeTest(unittest.TestCase):
         self.addCleanup(put, before)
 
     def test_all_three_times_agree_where_requests_wait_for_a_tag(self):
-        device = self.scratch.loop(96 << 20)
-        with open(device, "wb") as disk:
-            for _ in range(96):
-                disk.write(os.urandom(1 << 20))
-            os.fsync(disk.fileno())
-        # From memory a read is over before the next one comes.
-        subprocess.run(["losetup", "--direct-io=on", device], check=True)
-        self.set_queue(device, "scheduler", "none")
+        # A disk whose every read takes a millisecond: of one that answers at once nobody waits for a tag.
+        disk = known_disk.KnownDisk(self.scratch.path("slow"), 96, (1000, 1000, 1000, 0, 4), self.addCleanup)
+        device = disk.device
         self.set_queue(device, "nr_requests", "4")
         by_bpf, by_tracefs, losses = self.record(device, lambda: self.crowd(device))
         self.assertGreater(len(by_bpf), 1300)

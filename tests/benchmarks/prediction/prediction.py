@@ -19,10 +19,9 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 
 from tests.benchmarks import common
-from tests.harness import blktape
+from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
 SIZE_MIB = 2048
@@ -30,37 +29,6 @@ SIZE_MIB = 2048
 FAST = (120, 60, 400, 0.5, 8)
 SLOWER = {"2": (240, 120, 800, 1, 8), "10": (1200, 1500, 4000, 5, 4), "30": (3600, 1800, 12000, 15, 4)}
 CLOSED, OPEN = "closed", "open"
-
-
-class KnownDisk:
-    """A loop device over a disk of known speed; gone when `bench` ends."""
-
-    def __init__(self, bench, name, speed):
-        self.folder = bench.path(name)
-        os.mkdir(self.folder)
-        program = subprocess.Popen([HERE + "known_disk", self.folder, str(SIZE_MIB), *map(str, speed)])
-        bench.callback(self._end, program)
-        disk = os.path.join(self.folder, "disk")
-        for _ in range(100):
-            if os.path.exists(disk):
-                break
-            time.sleep(0.05)
-        self.device = subprocess.check_output(["losetup", "-f", "--show", "--direct-io=on", disk], text=True).strip()
-        bench.callback(subprocess.run, ["losetup", "-d", self.device], check=True)
-        queue = "/sys/block/%s/queue/" % os.path.basename(self.device)
-        for setting, value in (("scheduler", "none"), ("nomerges", "0"), ("read_ahead_kb", "128")):
-            with open(queue + setting, "w", encoding="ascii") as file:
-                file.write(value)
-
-    def _end(self, program):
-        # The kernel lets go of a loop device a moment after its last user.
-        for _ in range(50):
-            if subprocess.run(["umount", self.folder], capture_output=True, check=False).returncode == 0:
-                break
-            time.sleep(0.1)
-        else:
-            program.terminate()
-        program.wait()
 
 
 def figures(trace):
@@ -128,9 +96,8 @@ def row(*cells):
 
 
 def compare(bench, workload, pair, options):
-    fast = KnownDisk(bench, "fast", FAST)
-    slow = KnownDisk(bench, "slow", SLOWER[pair])
-    disks = {"fast": fast, "slow": slow}
+    disks = {name: known_disk.KnownDisk(bench.path(name), SIZE_MIB, speed, bench.callback)
+             for name, speed in (("fast", FAST), ("slow", SLOWER[pair]))}
     truths, traces, runs = {}, {}, {name: [] for name in disks}
     for number in range(options.rounds):
         for name, disk in disks.items():

@@ -1,7 +1,7 @@
 // A disk of known speed: a FUSE file system of one file, "disk", held in memory, whose requests
 // take as long as the command line says. A loop device with direct I/O over it is a disk.
 //
-//   known_disk FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS
+//   known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS
 //
 // A request waits for the unit that becomes free first, then takes its base time plus the time of
 // its bytes. It serves until FOLDER is unmounted. One thread takes requests, one answers them.
@@ -197,8 +197,9 @@ void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t leng
 
 int main(int argc, char** argv) {
   if (argc != 8) {
-    fprintf(stderr,
-            "usage: known_disk FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS\n");
+    fprintf(
+        stderr,
+        "usage: known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS\n");
     return 2;
   }
   disk.size_bytes = strtoull(argv[2], nullptr, 10) << 20;

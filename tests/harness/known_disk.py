@@ -1,0 +1,40 @@
+"""A disk of known speed: a FUSE file in memory, whose requests take as long as asked, under a loop device."""
+
+import os
+import subprocess
+import time
+
+PROGRAM = "tests/harness/known_disk_program"
+
+
+class KnownDisk:
+    """Mounts on the new folder `folder`; `callback(function, *arguments, **named)` is called for each thing to undo
+    at the end, last first. `speed` is (read us, write us, flush us, ns a byte, units)."""
+
+    def __init__(self, folder, size_mib, speed, callback):
+        self.folder = folder
+        os.mkdir(folder)
+        program = subprocess.Popen([PROGRAM, folder, str(size_mib), *map(str, speed)])
+        callback(self._end, program)
+        disk = os.path.join(folder, "disk")
+        for _ in range(200):
+            if os.path.exists(disk):
+                break
+            time.sleep(0.05)
+        self.device = subprocess.check_output(["losetup", "-f", "--show", "--direct-io=on", disk], text=True).strip()
+        callback(subprocess.run, ["losetup", "-d", self.device], check=True)
+        queue = "/sys/block/%s/queue/" % os.path.basename(self.device)
+        # A loop device keeps the queue that somebody gave it before.
+        for setting, value in (("scheduler", "none"), ("nomerges", "0"), ("read_ahead_kb", "128")):
+            with open(queue + setting, "w", encoding="ascii") as file:
+                file.write(value)
+
+    def _end(self, program):
+        # The kernel lets go of a loop device a moment after its last user.
+        for _ in range(50):
+            if subprocess.run(["umount", self.folder], capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        else:
+            program.terminate()
+        program.wait()
