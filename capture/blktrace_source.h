@@ -13,10 +13,10 @@
 #include "base/status.h"
 #include "capture/blktrace_decoder.h"
 #include "capture/capture_source.h"
-#include "capture/kernel_fs.h"
 #include "capture/live_source.h"
 #include "capture/ring_loss.h"
 #include "format/trace.pb.h"
+#include "host/kernel_fs.h"
 
 namespace blktape {
 

@@ -10,16 +10,16 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "capture/block_device.h"
 #include "capture/capture_pipeline.h"
 #include "capture/live_figures.h"
 #include "capture/live_source.h"
-#include "capture/machine.h"
 #include "capture/own_io.h"
 #include "capture/record_filter.h"
 #include "capture/recording_file.h"
 #include "capture/trace_file.h"
 #include "format/trace.pb.h"
+#include "host/block_device.h"
+#include "host/machine.h"
 
 namespace blktape {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "capture/machine.h"
+#include "host/machine.h"
 
 namespace blktape {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "capture/machine.h"
+#include "host/machine.h"
 
 namespace blktape {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "capture/block_device.h"
 #include "capture/capture_source.h"
 #include "capture/ftrace_page_decoder.h"
-#include "capture/kernel_fs.h"
 #include "capture/live_source.h"
 #include "capture/ring_loss.h"
 #include "capture/trace_instance.h"
+#include "host/block_device.h"
+#include "host/kernel_fs.h"
 
 namespace blktape {
 

@@ -17,18 +17,18 @@
 #include "base/quantity.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "capture/block_device.h"
 #include "capture/capture_session.h"
 #include "capture/capture_source.h"
 #include "capture/live_figures.h"
 #include "capture/live_source.h"
-#include "capture/machine.h"
 #include "capture/source_select.h"
 #include "capture/trace_rotation.h"
 #include "cli/command.h"
 #include "cli/record_loop.h"
 #include "cli/record_signals.h"
 #include "cli/record_status.h"
+#include "host/block_device.h"
+#include "host/machine.h"
 
 namespace blktape {
 namespace {

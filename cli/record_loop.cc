@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "capture/dirty_pages.h"
 #include "capture/live_figures.h"
 #include "capture/live_source.h"
-#include "capture/machine.h"
 #include "cli/child_command.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/record_signals.h"
 #include "cli/record_status.h"
 #include "cli/service_notify.h"
+#include "host/dirty_pages.h"
+#include "host/machine.h"
 
 namespace blktape {
 namespace {

@@ -12,6 +12,7 @@
 #include "base/quantity.h"
 #include "base/units.h"
 #include "format/trace_reader.h"
+#include "host/system_view.h"
 #include "replay/block_set.h"
 #include "replay/plan.h"
 #include "replay/prepare_journal.h"
@@ -20,7 +21,6 @@
 #include "replay/reads_before_writes.h"
 #include "replay/record_stream.h"
 #include "replay/setup.h"
-#include "replay/system_view.h"
 #include "replay/target.h"
 
 namespace blktape {

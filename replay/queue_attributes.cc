@@ -1,7 +1,7 @@
 #include "replay/queue_attributes.h"
 
 #include "base/file.h"
-#include "replay/system_view.h"
+#include "host/system_view.h"
 
 namespace blktape {
 namespace {

@@ -13,6 +13,8 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "format/trace_writer.h"
+#include "host/stolen_time.h"
+#include "host/system_view.h"
 #include "replay/buffer_arena.h"
 #include "replay/engine_factory.h"
 #include "replay/engine_probe.h"
@@ -27,8 +29,6 @@
 #include "replay/result_recorder.h"
 #include "replay/run.h"
 #include "replay/setup.h"
-#include "replay/stolen_time.h"
-#include "replay/system_view.h"
 #include "replay/verifier.h"
 #include "replay/write_ledger.h"
 

@@ -24,10 +24,10 @@
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/units.h"
-#include "format/sysfs_device.h"
-#include "replay/block_stat.h"
+#include "host/block_stat.h"
+#include "host/sysfs_device.h"
+#include "host/system_view.h"
 #include "replay/signature.h"
-#include "replay/system_view.h"
 #include "replay/target_guard.h"
 
 namespace blktape {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "replay/system_view.h"
+#include "host/system_view.h"
 
 namespace blktape {
 

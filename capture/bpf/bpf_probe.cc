@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "base/file.h"
-#include "capture/machine.h"
+#include "host/machine.h"
 
 namespace blktape {
 

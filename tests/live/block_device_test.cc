@@ -1,4 +1,4 @@
-#include "capture/block_device.h"
+#include "host/block_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "capture/capture_source.h"
-#include "capture/mount_table.h"
 #include "format/trace.pb.h"
+#include "host/mount_table.h"
 #include "tests/live/fake_sysfs.h"
 
 namespace blktape {

@@ -1,4 +1,4 @@
-#include "capture/machine.h"
+#include "host/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "replay/block_stat.h"
+#include "host/block_stat.h"
 
 #include <gtest/gtest.h>
 

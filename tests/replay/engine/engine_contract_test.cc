@@ -10,7 +10,7 @@
 #include <optional>
 #include <random>
 
-#include "replay/block_stat.h"
+#include "host/block_stat.h"
 #include "replay/engine_factory.h"
 #include "replay/target.h"
 #include "tests/replay/engine/test_devices.h"

@@ -1,4 +1,4 @@
-#include "format/sysfs_device.h"
+#include "host/sysfs_device.h"
 
 #include <gtest/gtest.h>
 

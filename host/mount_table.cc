@@ -1,4 +1,4 @@
-#include "capture/mount_table.h"
+#include "host/mount_table.h"
 
 #include <algorithm>
 #include <filesystem>

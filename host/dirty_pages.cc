@@ -1,4 +1,4 @@
-#include "capture/dirty_pages.h"
+#include "host/dirty_pages.h"
 
 #include <algorithm>
 #include <charconv>

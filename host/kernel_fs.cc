@@ -1,4 +1,4 @@
-#include "capture/kernel_fs.h"
+#include "host/kernel_fs.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -1,4 +1,4 @@
-#include "capture/block_device.h"
+#include "host/block_device.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "capture/mount_table.h"
-#include "format/sysfs_device.h"
+#include "host/mount_table.h"
+#include "host/sysfs_device.h"
 
 namespace blktape {
 namespace {

@@ -1,4 +1,4 @@
-#include "replay/system_view.h"
+#include "host/system_view.h"
 
 #include <fcntl.h>
 #include <linux/loop.h>

@@ -1,4 +1,4 @@
-#include "capture/machine.h"
+#include "host/machine.h"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "capture/capture_source.h"
-#include "capture/kernel_fs.h"
+#include "host/kernel_fs.h"
 
 namespace blktape {
 

@@ -1,4 +1,4 @@
-#include "replay/stolen_time.h"
+#include "host/stolen_time.h"
 
 #include <unistd.h>
 
