@@ -18,11 +18,11 @@
 #include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/target_consent.h"
-#include "replay/prepare.h"
-#include "replay/queue_setting.h"
+#include "replay/prepare/prepare.h"
+#include "replay/prepare/steady_state.h"
 #include "replay/replayer.h"
-#include "replay/steady_state.h"
-#include "replay/target.h"
+#include "replay/target/queue_setting.h"
+#include "replay/target/target.h"
 
 namespace blktape {
 namespace {

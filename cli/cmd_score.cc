@@ -24,8 +24,8 @@
 #include "cli/queue_flags.h"
 #include "cli/score_session.h"
 #include "cli/target_consent.h"
-#include "replay/queue_setting.h"
 #include "replay/replayer.h"
+#include "replay/target/queue_setting.h"
 
 namespace blktape {
 namespace {

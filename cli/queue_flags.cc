@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "replay/queue_settings.h"
+#include "replay/target/queue_settings.h"
 
 namespace blktape {
 

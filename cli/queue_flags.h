@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cli/command.h"
-#include "replay/queue_setting.h"
+#include "replay/target/queue_setting.h"
 
 namespace blktape {
 

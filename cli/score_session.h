@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
-#include "replay/queue_setting.h"
 #include "replay/replayer.h"
+#include "replay/target/queue_setting.h"
 
 namespace blktape {
 

@@ -13,8 +13,8 @@
 #include "cli/print.h"
 #include "cli/replay_report.h"
 #include "format/trace.pb.h"
-#include "replay/signature.h"
-#include "replay/target.h"
+#include "replay/target/signature.h"
+#include "replay/target/target.h"
 
 namespace blktape {
 

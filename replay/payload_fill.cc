@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "replay/payload.h"
-#include "replay/write_ledger.h"
+#include "replay/outcome/payload.h"
+#include "replay/outcome/write_ledger.h"
 
 namespace blktape {
 

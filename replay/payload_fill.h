@@ -1,6 +1,6 @@
 #pragma once
 
-#include "replay/feed.h"
+#include "replay/issue/feed.h"
 #include "replay/replayer.h"
 
 namespace blktape {

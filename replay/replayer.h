@@ -11,9 +11,9 @@
 
 #include "base/status.h"
 #include "format/trace.pb.h"
-#include "replay/generator.h"
-#include "replay/queue_setting.h"
-#include "replay/record_stream.h"
+#include "replay/plan/generator.h"
+#include "replay/plan/record_stream.h"
+#include "replay/target/queue_setting.h"
 
 namespace blktape {
 

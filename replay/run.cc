@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "replay/engine_factory.h"
-#include "replay/feed.h"
+#include "replay/engine/engine_factory.h"
+#include "replay/issue/feed.h"
 
 namespace blktape {
 namespace {

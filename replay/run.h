@@ -8,12 +8,12 @@
 #include "base/status.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
-#include "replay/engine.h"
-#include "replay/issuer.h"
-#include "replay/record_stream.h"
+#include "replay/engine/engine.h"
+#include "replay/issue/issuer.h"
+#include "replay/plan/record_stream.h"
 #include "replay/replayer.h"
 #include "replay/setup.h"
-#include "replay/target.h"
+#include "replay/target/target.h"
 
 namespace blktape {
 

@@ -10,9 +10,9 @@
 #include "base/quantity.h"
 #include "base/sha256.h"
 #include "base/units.h"
-#include "replay/engine_options.h"
-#include "replay/lane_progress.h"
-#include "replay/trace_stream.h"
+#include "replay/engine/engine_options.h"
+#include "replay/issue/lane_progress.h"
+#include "replay/plan/trace_stream.h"
 
 namespace blktape {
 namespace {

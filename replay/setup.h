@@ -8,11 +8,11 @@
 
 #include "base/status.h"
 #include "format/trace.pb.h"
-#include "replay/footprint.h"
-#include "replay/plan.h"
-#include "replay/record_stream.h"
+#include "replay/plan/footprint.h"
+#include "replay/plan/plan.h"
+#include "replay/plan/record_stream.h"
 #include "replay/replayer.h"
-#include "replay/target.h"
+#include "replay/target/target.h"
 
 namespace blktape {
 

@@ -7,7 +7,7 @@ a loop of io_uring NOPs; fio's null engine, and its io_uring writing to /dev/nul
 ratios are medians over the rounds. CPU is user and system time an I/O of the program's threads, kernel workers of
 its ring included, during the run (of fio from start to end). `fio replay` is fio with --read_iolog of the same
 I/Os.
-blktape keeps idle CPUs from halting where it may (see replay/realtime.h), which speeds up whatever wakes
+blktape keeps idle CPUs from halting where it may (see replay/issue/realtime.h), which speeds up whatever wakes
 them; `loop, no halts` is the io_uring loop while that is so for it too.
 """
 

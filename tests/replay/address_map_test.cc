@@ -1,4 +1,4 @@
-#include "replay/address_map.h"
+#include "replay/plan/address_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

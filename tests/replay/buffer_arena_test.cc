@@ -1,4 +1,4 @@
-#include "replay/buffer_arena.h"
+#include "replay/issue/buffer_arena.h"
 
 #include <gtest/gtest.h>
 

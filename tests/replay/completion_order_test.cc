@@ -1,4 +1,4 @@
-#include "replay/completion_order.h"
+#include "replay/plan/completion_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
-#include "replay/record_stream.h"
+#include "replay/plan/record_stream.h"
 
 namespace blktape {
 

@@ -1,4 +1,4 @@
-#include "replay/feed.h"
+#include "replay/issue/feed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "replay/buffer_arena.h"
-#include "replay/plan.h"
+#include "replay/issue/buffer_arena.h"
+#include "replay/plan/plan.h"
 #include "tests/replay/fake_records.h"
 
 namespace blktape {

@@ -1,4 +1,4 @@
-#include "replay/frontier.h"
+#include "replay/issue/frontier.h"
 
 #include <gtest/gtest.h>
 

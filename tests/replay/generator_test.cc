@@ -1,4 +1,4 @@
-#include "replay/generator.h"
+#include "replay/plan/generator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

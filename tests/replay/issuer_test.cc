@@ -1,4 +1,4 @@
-#include "replay/issuer.h"
+#include "replay/issue/issuer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "replay/engine_factory.h"
-#include "replay/feed.h"
-#include "replay/lateness_split.h"
-#include "replay/plan.h"
+#include "replay/engine/engine_factory.h"
+#include "replay/issue/feed.h"
+#include "replay/outcome/lateness_split.h"
+#include "replay/plan/plan.h"
 #include "tests/replay/fake_records.h"
 
 namespace blktape {

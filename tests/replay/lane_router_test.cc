@@ -1,4 +1,4 @@
-#include "replay/lane_router.h"
+#include "replay/issue/lane_router.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/lateness_split.h"
+#include "replay/outcome/lateness_split.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/lateness_tally.h"
+#include "replay/outcome/lateness_tally.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/overlap_guard.h"
+#include "replay/issue/overlap_guard.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/plan.h"
+#include "replay/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

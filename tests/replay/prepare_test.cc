@@ -1,4 +1,4 @@
-#include "replay/prepare.h"
+#include "replay/prepare/prepare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/prepare_journal.h"
+#include "replay/prepare/prepare_journal.h"
 #include "tests/replay/fake_records.h"
 #include "tests/replay/temp_trace.h"
 

@@ -1,4 +1,4 @@
-#include "replay/queue_settings.h"
+#include "replay/target/queue_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

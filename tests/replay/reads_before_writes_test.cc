@@ -1,4 +1,4 @@
-#include "replay/reads_before_writes.h"
+#include "replay/prepare/reads_before_writes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

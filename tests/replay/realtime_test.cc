@@ -1,4 +1,4 @@
-#include "replay/realtime.h"
+#include "replay/issue/realtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "replay/drive_model.h"
-#include "replay/lane_progress.h"
+#include "replay/engine/drive_model.h"
+#include "replay/issue/lane_progress.h"
+#include "replay/plan/trace_stream.h"
 #include "replay/run.h"
-#include "replay/trace_stream.h"
 #include "tests/replay/fake_records.h"
 #include "tests/replay/temp_trace.h"
 

@@ -1,4 +1,4 @@
-#include "replay/result_recorder.h"
+#include "replay/outcome/result_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "replay/schedule.h"
+#include "replay/plan/schedule.h"
 
 #include <gtest/gtest.h>
 

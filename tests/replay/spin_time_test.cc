@@ -1,4 +1,4 @@
-#include "replay/spin_time.h"
+#include "replay/issue/spin_time.h"
 
 #include <gtest/gtest.h>
 

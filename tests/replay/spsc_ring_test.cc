@@ -1,4 +1,4 @@
-#include "replay/spsc_ring.h"
+#include "base/spsc_ring.h"
 
 #include <gtest/gtest.h>
 

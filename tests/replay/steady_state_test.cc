@@ -1,4 +1,4 @@
-#include "replay/steady_state.h"
+#include "replay/prepare/steady_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/trace_stream.h"
+#include "replay/plan/trace_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "replay/verifier.h"
+#include "replay/outcome/verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

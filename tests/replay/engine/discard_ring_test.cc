@@ -1,4 +1,4 @@
-#include "replay/discard_ring.h"
+#include "replay/engine/discard_ring.h"
 
 #include <gtest/gtest.h>
 

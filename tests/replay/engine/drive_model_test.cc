@@ -1,4 +1,4 @@
-#include "replay/drive_model.h"
+#include "replay/engine/drive_model.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include <random>
 
 #include "host/block_stat.h"
-#include "replay/engine_factory.h"
-#include "replay/target.h"
+#include "replay/engine/engine_factory.h"
+#include "replay/target/target.h"
 #include "tests/replay/engine/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"
@@ -49,7 +49,7 @@ std::string NameOf(const testing::TestParamInfo<Param>& info) {
   return camel;
 }
 
-// The engine contract of replay/engine.h, held by every engine on every kind of target.
+// The engine contract of replay/engine/engine.h, held by every engine on every kind of target.
 class EngineContractTest : public testing::TestWithParam<Param> {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-#include "replay/engine_probe.h"
+#include "replay/engine/engine_probe.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/file.h"
-#include "replay/engine_factory.h"
-#include "replay/nowait.h"
+#include "replay/engine/engine_factory.h"
+#include "replay/engine/nowait.h"
 #include "tests/replay/engine/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"

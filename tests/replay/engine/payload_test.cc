@@ -1,4 +1,4 @@
-#include "replay/payload.h"
+#include "replay/outcome/payload.h"
 
 #include <gtest/gtest.h>
 #include <zstd.h>

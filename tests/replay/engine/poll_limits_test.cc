@@ -1,4 +1,4 @@
-#include "replay/poll_limits.h"
+#include "replay/engine/poll_limits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/request_progress.h"
+#include "replay/engine/request_progress.h"
 
 #include <gtest/gtest.h>
 

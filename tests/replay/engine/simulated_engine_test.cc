@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "replay/engine_factory.h"
+#include "replay/engine/engine_factory.h"
 
 namespace blktape {
 namespace {

@@ -1,4 +1,4 @@
-#include "replay/target_guard.h"
+#include "replay/target/target_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "replay/target.h"
+#include "replay/target/target.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

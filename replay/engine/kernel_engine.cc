@@ -1,0 +1,137 @@
+#include "replay/engine/kernel_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+// A deadline may lie centuries ahead; kernels are asked for less.
+constexpr int64_t kLongestWaitNs = 3600 * kNanosPerSecond;
+constexpr int64_t kDrainNs = 10 * kNanosPerSecond;
+
+}  // namespace
+
+KernelEngine::KernelEngine(const EngineOptions& options)
+    : targets_(options.targets),
+      depth_(options.depth),
+      clock_(options.clock),
+      slots_(options.depth) {
+  free_.reserve(depth_);
+  for (uint32_t slot = depth_; slot > 0; --slot) free_.push_back(slot - 1);
+  ready_.reserve(depth_);
+}
+
+const Target& KernelEngine::target(uint32_t slot) const {
+  const uint32_t index = slots_[slot].request().target;
+  BLKTAPE_CHECK(index < targets_.size());
+  return *targets_[index];
+}
+
+Status KernelEngine::AttachOnce() {
+  if (attached_) return OkStatus();
+  attached_ = true;
+  return Attach();
+}
+
+void KernelEngine::HandToPool(uint32_t slot, const EngineStep& step) {
+  if (pool_ == nullptr) {
+    Result<std::unique_ptr<SyncPool>> pool = SyncPool::Open();
+    if (!pool.ok()) return Finish(slot, -EMFILE);
+    pool_ = *std::move(pool);
+  }
+  slots_[slot].MarkPunted();
+  pool_->Submit(slot, target(slot).fd(), target(slot).is_block_device(), step);
+}
+
+void KernelEngine::Finish(uint32_t slot, int64_t result) {
+  RequestProgress& progress = slots_[slot];
+  if (!progress.Book(result, now_ns_)) {
+    Issue(slot, progress.Next());
+    return;
+  }
+  ready_.push_back(progress.Completion(now_ns_));
+  free_.push_back(slot);
+}
+
+Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
+  RETURN_IF_ERROR(AttachOnce());
+  const size_t count = std::min<size_t>(requests.size(), depth_ - in_flight_);
+  for (const EngineRequest& request : requests.first(count)) {
+    BLKTAPE_CHECK(!free_.empty());
+    const uint32_t slot = free_.back();
+    free_.pop_back();
+    ++in_flight_;
+    if (slots_[slot].Start(request) != 0) {
+      ready_.push_back(slots_[slot].Completion(clock_->NowNs()));
+      free_.push_back(slot);
+      continue;
+    }
+    Issue(slot, slots_[slot].Next());
+  }
+  RETURN_IF_ERROR(Push());
+  return count;
+}
+
+// Books everything that is complete and hands continuations back to the kernel.
+Status KernelEngine::Gather() {
+  RETURN_IF_ERROR(Collect());
+  if (pool_ != nullptr && pool_->outstanding() > 0) {
+    pool_outcomes_.clear();
+    pool_->Collect(&pool_outcomes_);
+    if (!pool_outcomes_.empty()) StampNow();
+    for (const SyncPool::Outcome& outcome : pool_outcomes_) Finish(outcome.slot, outcome.result);
+  }
+  return Push();
+}
+
+size_t KernelEngine::TakeReady(std::span<EngineCompletion> out) {
+  const size_t count = std::min(out.size(), ready_.size() - ready_begin_);
+  std::copy_n(ready_.begin() + static_cast<ptrdiff_t>(ready_begin_), count, out.begin());
+  ready_begin_ += count;
+  if (ready_begin_ == ready_.size() || ready_begin_ >= depth_) {
+    ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(ready_begin_));
+    ready_begin_ = 0;
+  }
+  in_flight_ -= static_cast<uint32_t>(count);
+  return count;
+}
+
+Result<size_t> KernelEngine::Reap(std::span<EngineCompletion> out, int64_t deadline_ns) {
+  RETURN_IF_ERROR(AttachOnce());
+  if (out.empty()) return size_t{0};
+  while (true) {
+    RETURN_IF_ERROR(Gather());
+    if (const size_t count = TakeReady(out); count > 0) return count;
+    StampNow();
+    if (now_ns_ >= deadline_ns) return size_t{0};
+    if (in_flight_ == 0) {
+      clock_->SleepUntilNs(deadline_ns);
+      return size_t{0};
+    }
+    if (polls()) continue;
+    const bool pool_busy = pool_ != nullptr && pool_->outstanding() > 0;
+    RETURN_IF_ERROR(Wait(std::min(deadline_ns - now_ns_, kLongestWaitNs), pool_busy));
+  }
+}
+
+Status KernelEngine::Rehearse() {
+  RETURN_IF_ERROR(AttachOnce());
+  if (in_flight_ > 0 || targets_.empty()) return OkStatus();
+  RETURN_IF_ERROR(IssueEmptyRead(rehearsed_));
+  rehearsed_ = (rehearsed_ + 1) % static_cast<uint32_t>(targets_.size());
+  return Collect();
+}
+
+void KernelEngine::DrainForClose() {
+  std::vector<EngineCompletion> ignored(depth_);
+  const int64_t deadline_ns = Clock::Monotonic()->NowNs() + kDrainNs;
+  while (in_flight_ > 0 && Clock::Monotonic()->NowNs() < deadline_ns) {
+    if (!Reap(ignored, clock_->NowNs() + kNanosPerMilli).ok()) return;
+  }
+}
+
+}  // namespace blktape

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "replay/engine/engine.h"
+#include "replay/engine/engine_options.h"
+
+namespace blktape {
+
+// Requests travel by the kernel's native asynchronous I/O (io_submit). A read or write that cannot
+// be direct completes within Submit, on the calling thread. Flushes go to a kernel worker (4.18),
+// discards of block devices by an io_uring beside it where the kernel can (6.12), other discards
+// and zeroing to a thread of ours. kResourceExhausted: fs.aio-max-nr is used up.
+Result<std::unique_ptr<Engine>> MakeLibaioEngine(const EngineOptions& options);
+
+}  // namespace blktape

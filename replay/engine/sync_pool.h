@@ -1,0 +1,66 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "replay/engine/request_progress.h"
+
+namespace blktape {
+
+// Does `step` and returns when it is done: the bytes that a read or write moved, else 0; or a
+// negative errno.
+int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step);
+
+// A few threads for what the kernel offers only as a call that blocks: discard before Linux 6.12,
+// secure erase, zone management; and for reads and writes that an engine cannot ask for itself. One
+// thread submits and collects; threads start when needed and end with the pool, which waits for
+// what is running.
+class SyncPool {
+ public:
+  static Result<std::unique_ptr<SyncPool>> Open();
+  ~SyncPool();
+
+  struct Outcome {
+    uint32_t slot = 0;
+    int64_t result = 0;
+  };
+  void Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step);
+  // Appends what has been done since the last call.
+  void Collect(std::vector<Outcome>* outcomes);
+  // Submitted and not yet collected.
+  uint32_t outstanding() const { return outstanding_; }
+  // An eventfd, readable (EFD_NONBLOCK) from when something is done until Collect.
+  int event_fd() const { return event_fd_.get(); }
+
+ private:
+  struct Job {
+    uint32_t slot = 0;
+    int fd = -1;
+    bool is_block_device = false;
+    EngineStep step;
+  };
+  explicit SyncPool(UniqueFd event_fd) : event_fd_(std::move(event_fd)) {}
+  void Work();
+
+  static constexpr size_t kMaxThreads = 8;
+  const UniqueFd event_fd_;
+  uint32_t outstanding_ = 0;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::deque<Job> jobs_;
+  std::vector<Outcome> done_;
+  size_t idle_ = 0;
+  bool stop_ = false;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace blktape

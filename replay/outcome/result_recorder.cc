@@ -1,0 +1,210 @@
+#include "replay/outcome/result_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "replay/issue/realtime.h"
+
+namespace blktape {
+namespace {
+
+constexpr size_t kFirstWindow = 1024;
+constexpr size_t kRing = 16384;
+// Between two looks at the rings, which hold 16 ms at a million I/Os a second: each look takes a
+// processor away from the drive's own threads for a moment.
+constexpr int64_t kShortestPauseNs = kNanosPerMilli;
+constexpr int64_t kLongestPauseNs = 4 * kNanosPerMilli;
+// For room in a ring that is full.
+constexpr int64_t kFullPauseNs = 100 * kNanosPerMicro;
+
+bool MovesData(Op op) { return op == Op::kRead || op == Op::kWrite; }
+
+bool IsShort(const IssuedIo& io) {
+  return io.error == 0 && MovesData(io.op) && io.bytes_done < io.bytes;
+}
+
+}  // namespace
+
+ResultRecorder::ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
+                               uint32_t window)
+    : writer_(writer), window_(window), held_(std::min<size_t>(kFirstWindow, window)) {
+  BLKTAPE_CHECK(std::has_single_bit(window) && !depths.empty());
+  for (const uint32_t depth : depths) splits_.emplace_back(depth);
+}
+
+void ResultRecorder::Count(const IssuedIo& io) {
+  ++completed_;
+  bytes_ += io.bytes;
+  if (io.punted) ++punted_;
+  if (io.error != 0) {
+    ++errors_;
+    ++errors_by_errno_[static_cast<int32_t>(io.error)];
+  } else if (IsShort(io)) {
+    ++short_transfers_;
+  }
+}
+
+LatenessSplit::Parts ResultRecorder::Split(const IssuedIo& io) {
+  const LatenessSplit::Parts parts =
+      splits_[io.lane].Add(io.due_ns, io.freed_ns, io.issue_ns, io.complete_ns);
+  lateness_.Add(parts.lateness_ns);
+  if (parts.lateness_ns > 100 * kNanosPerMicro) ++late_100us_;
+  if (parts.lateness_ns > kNanosPerMilli) ++late_1ms_;
+  return parts;
+}
+
+Status ResultRecorder::Write(const IssuedIo& io) {
+  const LatenessSplit::Parts parts = Split(io);
+  if (writer_ == nullptr) return OkStatus();
+  IoRecord record;
+  record.device = io.target;
+  record.op = io.op;
+  record.flags = io.flags | (parts.backlog_ns > 0 ? kFlagBacklog : 0);
+  record.backlog_ns = static_cast<uint64_t>(parts.backlog_ns);
+  record.bytes = IsShort(io) ? io.bytes_done : io.bytes;
+  record.queue_ns = io.due_ns;
+  record.issue_ns = io.issue_ns;
+  record.complete_ns = io.complete_ns;
+  record.error = io.error;
+  record.ordinal = io.ordinal;
+  if (io.op != Op::kFlush) record.lba = Lba(io.offset_bytes / kSectorBytes);
+  status_ = writer_->Write(record);
+  return status_;
+}
+
+Status ResultRecorder::WriteReady() {
+  while (held_count_ > 0) {
+    Held& held = held_[next_ % held_.size()];
+    if (!held.there) return OkStatus();
+    held.there = false;
+    --held_count_;
+    ++next_;
+    RETURN_IF_ERROR(Write(held.io));
+  }
+  return OkStatus();
+}
+
+Status ResultRecorder::Add(const IssuedIo& io) {
+  RETURN_IF_ERROR(status_);
+  Count(io);
+  const uint64_t sequence = io.sequence;
+  if (sequence < next_) return Write(io);  // was given up waiting for
+  if (sequence == next_ && held_count_ == 0) {
+    ++next_;
+    return Write(io);
+  }
+  while (sequence - next_ >= held_.size()) {
+    if (held_.size() < window_) {
+      std::vector<Held> larger(held_.size() * 2);
+      for (Held& held : held_) {
+        if (held.there) larger[held.io.sequence % larger.size()] = held;
+      }
+      held_ = std::move(larger);
+    } else {
+      // Too far behind: what is missing at the front will come out of order.
+      ++next_;
+      RETURN_IF_ERROR(WriteReady());
+    }
+  }
+  held_[sequence % held_.size()] = {.io = io, .there = true};
+  ++held_count_;
+  return WriteReady();
+}
+
+Status ResultRecorder::Flush() {
+  RETURN_IF_ERROR(status_);
+  while (held_count_ > 0) {
+    if (!held_[next_ % held_.size()].there) {
+      ++next_;
+      continue;
+    }
+    RETURN_IF_ERROR(WriteReady());
+  }
+  return OkStatus();
+}
+
+void ResultRecorder::Report(proto::ReplayOutcome* outcome) const {
+  outcome->set_completed(completed_);
+  outcome->set_errors(errors_);
+  outcome->set_short_transfers(short_transfers_);
+  outcome->set_issued_bytes(bytes_);
+  if (punted_ > 0) outcome->set_punted(punted_);
+  for (const auto& [error, count] : errors_by_errno_) {
+    (*outcome->mutable_errors_by_errno())[error] = count;
+  }
+  outcome->set_timed_ios(lateness_.count());
+  outcome->set_late_100us(late_100us_);
+  outcome->set_late_1ms(late_1ms_);
+  if (const std::optional<int64_t> p999_ns = lateness_.Quantile(0.999)) {
+    outcome->set_lateness_p999_ns(*p999_ns);
+  }
+}
+
+RecorderThread::RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done,
+                               uint32_t lanes, std::atomic<bool>* halt, bool gives_way)
+    : done_(std::move(done)), halt_(halt) {
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    rings_.push_back(std::make_unique<SpscRing<IssuedIo>>(kRing));
+  }
+  thread_ = std::thread([this, gives_way] {
+    if (gives_way) GiveWay();
+    Work();
+  });
+}
+
+RecorderThread::~RecorderThread() {
+  ending_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+void RecorderThread::Done(uint32_t lane, const IssuedIo& io) {
+  while (!rings_[lane]->TryPush(io)) {
+    Clock* clock = Clock::Monotonic();
+    clock->SleepUntilNs(clock->NowNs() + kFullPauseNs);
+  }
+}
+
+Status RecorderThread::Join() {
+  ending_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+  return status_;
+}
+
+// How many there were.
+size_t RecorderThread::TakeAll(uint32_t lane) {
+  SpscRing<IssuedIo>& ring = *rings_[lane];
+  // Not more than one ring's worth, so that no lane waits for another.
+  size_t taken = 0;
+  for (const IssuedIo* io = ring.Front(); io != nullptr && taken < kRing; io = ring.Front()) {
+    const Status status = done_(lane, *io);
+    if (!status.ok() && status_.ok()) {
+      status_ = status;
+      halt_->store(true, std::memory_order_relaxed);
+    }
+    ring.Pop();
+    ++taken;
+  }
+  return taken;
+}
+
+void RecorderThread::Work() {
+  Clock* clock = Clock::Monotonic();
+  int64_t pause_ns = kShortestPauseNs;
+  while (true) {
+    const bool ending = ending_.load(std::memory_order_acquire);
+    size_t taken = 0;
+    for (uint32_t lane = 0; lane < rings_.size(); ++lane) taken += TakeAll(lane);
+    if (taken > 0) pause_ns = kShortestPauseNs;
+    if (ending && taken == 0) return;
+    // Not while it is behind.
+    if (ending || taken > kRing / 4) continue;
+    clock->SleepUntilNs(clock->NowNs() + pause_ns);
+    pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+  }
+}
+
+}  // namespace blktape

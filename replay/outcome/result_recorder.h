@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/spsc_ring.h"
+#include "base/status.h"
+#include "format/trace.pb.h"
+#include "format/trace_writer.h"
+#include "replay/issue/issuer.h"
+#include "replay/outcome/lateness_split.h"
+#include "replay/outcome/lateness_tally.h"
+
+namespace blktape {
+
+// Turns completions into the result trace, in the order of the plan, and counts how it went. An I/O
+// that stayed in flight while `window` later ones completed is written when it comes, out of order:
+// so memory is bounded. Not thread-safe.
+class ResultRecorder {
+ public:
+  // `writer` may be null: then it only counts; it must outlive the recorder. `depths`: for each
+  // issuing thread how many I/Os it has in flight at most.
+  ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
+                 uint32_t window = 1 << 17);
+
+  // In any order. A failure of the writer is kept and returned by each further call. What depends
+  // on the order, lateness among it, is counted once it is that I/O's turn.
+  Status Add(const IssuedIo& io);
+  // What is still held back; after the last Add().
+  Status Flush();
+
+  // Fills in what was counted: completed, errors, bytes, lateness. Durations of the run and skipped
+  // I/Os are the caller's.
+  void Report(proto::ReplayOutcome* outcome) const;
+
+ private:
+  struct Held {
+    IssuedIo io;
+    bool there = false;
+  };
+  void Count(const IssuedIo& io);
+  LatenessSplit::Parts Split(const IssuedIo& io);
+  Status Write(const IssuedIo& io);
+  Status WriteReady();
+
+  TraceWriter* const writer_;
+  const uint32_t window_;
+  Status status_;
+  std::vector<Held> held_;  // a ring; index = sequence modulo its size (a power of two)
+  uint64_t next_ = 0;       // the first sequence not written
+  uint64_t held_count_ = 0;
+
+  uint64_t completed_ = 0;
+  uint64_t errors_ = 0;
+  uint64_t short_transfers_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t punted_ = 0;
+  uint64_t late_100us_ = 0;
+  uint64_t late_1ms_ = 0;
+  LatenessTally lateness_;
+  std::vector<LatenessSplit> splits_;  // by issuing thread
+  std::map<int32_t, uint64_t> errors_by_errno_;
+};
+
+// Takes completions off the issuing threads.
+class RecorderThread {
+ public:
+  // `done` is called on this object's thread for each completion, after which its buffer may be
+  // reused; `halt` is set when it fails. `gives_way`: see GiveWay().
+  RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done, uint32_t lanes,
+                 std::atomic<bool>* halt, bool gives_way);
+  ~RecorderThread();
+
+  // For each lane one thread. Waits where the recorder is 16,384 completions behind.
+  void Done(uint32_t lane, const IssuedIo& io);
+
+  // Ends once everything was taken; the first failure.
+  Status Join();
+
+ private:
+  void Work();
+  size_t TakeAll(uint32_t lane);
+
+  const std::function<Status(uint32_t lane, const IssuedIo&)> done_;
+  std::atomic<bool>* const halt_;
+  std::vector<std::unique_ptr<SpscRing<IssuedIo>>> rings_;
+  std::atomic<bool> ending_ = false;
+  Status status_;
+  std::thread thread_;
+};
+
+}  // namespace blktape

@@ -1,0 +1,214 @@
+#include "replay/plan/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/saturating.h"
+
+namespace blktape {
+namespace {
+
+// A write that stands for a discard or a write-zeroes needs a buffer of its size.
+constexpr uint64_t kLargestZeroWriteBytes = 8 << 20;
+
+// Linux moves at most 2 GiB with one call, and no drive takes requests of more than some MiB. A
+// damaged record that claims more must not become memory.
+constexpr uint64_t kLongestRequestBytes = 1 << 30;
+
+bool ChangesData(Op op) { return op != Op::kRead && op != Op::kFlush; }
+
+bool IsZoneOp(Op op) { return op >= Op::kZoneReset; }
+
+}  // namespace
+
+Result<Unsupported> ParseUnsupported(std::string_view name) {
+  if (name == "fail") return Unsupported::kFail;
+  if (name == "skip") return Unsupported::kSkip;
+  if (name == "emulate") return Unsupported::kEmulate;
+  return Status(StatusCode::kInvalidArgument,
+                "unsupported \"" + std::string(name) + "\" is none of fail, skip, emulate");
+}
+
+Plan::Plan(RecordStream* stream, PlanOptions options)
+    : stream_(stream),
+      options_(std::move(options)),
+      schedule_(options_.speed, options_.idle_cap_ns) {}
+
+const char* Plan::SkipReason(const PlanOptions& options, const IoRecord& io) {
+  if ((io.flags & kFlagDerived) != 0) return "derived flush, left to the kernel";
+  if (io.device >= options.target_of_device.size() || !options.target_of_device[io.device]) {
+    return "device not mapped";
+  }
+  if (options.skip_writes && ChangesData(io.op)) return "skip-writes";
+  if (options.skip_discards && (io.op == Op::kDiscard || io.op == Op::kSecureErase)) {
+    return "skip-discards";
+  }
+  if (io.op == Op::kFlush) return nullptr;
+  if (!io.arrival_ns()) return "no time recorded";
+  if (io.bytes == 0 && !IsZoneOp(io.op)) return "no data";
+  if (!io.lba && !IsZoneOp(io.op)) return "no address recorded";
+  return nullptr;
+}
+
+Result<Plan::Mapped> Plan::MapOp(const IoRecord& io, const PlanTarget& target) {
+  const TargetAbilities& able = target.abilities;
+  const auto can = [&](Op op) {
+    switch (op) {
+      case Op::kRead:
+      case Op::kWrite:
+      case Op::kFlush:
+        return true;
+      case Op::kDiscard:
+        return able.discard;
+      case Op::kWriteZeroes:
+        return able.write_zeroes;
+      case Op::kSecureErase:
+        return able.secure_erase && options_.secure_erase;
+      default:
+        return false;
+    }
+  };
+  if (can(io.op)) return Mapped{.op = io.op};
+  if (options_.unsupported == Unsupported::kSkip) return Mapped{.op = io.op, .skip = true};
+  if (options_.unsupported == Unsupported::kEmulate && !IsZoneOp(io.op)) {
+    if (io.op == Op::kSecureErase && can(Op::kDiscard)) return Mapped{.op = Op::kDiscard};
+    if (can(Op::kWriteZeroes)) return Mapped{.op = Op::kWriteZeroes};
+    if (io.bytes <= kLargestZeroWriteBytes) return Mapped{.op = Op::kWrite, .zero_payload = true};
+  }
+  const bool unnamed = io.op == Op::kSecureErase && able.secure_erase;
+  return Status(StatusCode::kFailedPrecondition,
+                std::string(OpName(io.op)) +
+                    (unnamed ? " destroys data beyond recovery and is not done unless named"
+                             : " is nothing the target can do") +
+                    "\n  try:  --unsupported skip" +
+                    (unnamed ? ", or replay --secure-erase"
+                             : (options_.unsupported == Unsupported::kEmulate
+                                    ? ""
+                                    : ", or --unsupported emulate")));
+}
+
+Status Plan::Place(const IoRecord& io, PlannedIo* planned) {
+  if (io.op == Op::kFlush) return OkStatus();
+  // Read field by field: a copy of it whole would wait for their stores.
+  const Result<AddressMap::Place> place =
+      options_.address_map_of_device[io.device].Map(*io.lba, io.bytes);
+  if (!place.ok()) return place.status();
+  planned->offset_bytes = place->offset_bytes;
+  planned->bytes = place->bytes;
+  counts_.remapped += place->moved ? 1 : 0;
+  counts_.widened += place->widened ? 1 : 0;
+  return OkStatus();
+}
+
+// `due_ns`: what the schedule says of this record.
+void Plan::SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned) {
+  if (options_.rule == TimingRule::kTimed) {
+    planned->offset_ns = due_ns;
+    return;
+  }
+  const std::optional<int64_t> arrival_ns = io.arrival_ns();
+  if (!options_.keep_think_time || !arrival_ns) return;
+  int64_t think_ns = SaturatingSubtract(*arrival_ns, think_from_ns_);
+  if (options_.rule == TimingRule::kQueueDepth) {
+    if (!order_.idle()) return;
+    planned->wait_idle = true;
+  }
+  if (options_.idle_cap_ns) think_ns = std::min(think_ns, *options_.idle_cap_ns);
+  planned->offset_ns = schedule_.ScaleNs(std::max<int64_t>(think_ns, 0));
+}
+
+// Moves names of gates into `planned`; false if more remain.
+bool Plan::TakeGates(PlannedIo* planned) {
+  while (!gates_.empty() && planned->required_count < PlannedIo::kMaxRequired) {
+    planned->required[planned->required_count++] = gates_.back();
+    gates_.pop_back();
+  }
+  return gates_.empty();
+}
+
+Result<bool> Plan::Next(PlannedIo* io) {
+  if (held_) {
+    PlannedIo gates{.kind = PlannedIo::Kind::kGates};
+    if (gates_.size() > PlannedIo::kMaxRequired) {
+      TakeGates(&gates);
+      *io = gates;
+      return true;
+    }
+    TakeGates(&*held_);
+    *io = *held_;
+    held_.reset();
+    return true;
+  }
+  // At a queue depth the recording's completions tell no more than when the drive was idle.
+  const bool needs_order = options_.rule == TimingRule::kMaxOrder ||
+                           (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
+  IoRecord record;
+  uint64_t ordinal = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, stream_->Next(&record, &ordinal));
+    if (!more) return false;
+    const int64_t due_ns = schedule_.Advance(record);
+    const std::optional<int64_t> arrival_ns = record.arrival_ns();
+    if (needs_order && arrival_ns) {
+      if (!first_ns_) {
+        first_ns_ = arrival_ns;
+        think_from_ns_ = *arrival_ns;
+      }
+      order_.Arrive(*arrival_ns, &gates_);
+      think_from_ns_ = std::max(think_from_ns_, order_.last_complete_ns().value_or(*first_ns_));
+    }
+    if (const char* reason = SkipReason(options_, record)) {
+      ++counts_.skipped[reason];
+      continue;
+    }
+    const uint32_t target = *options_.target_of_device[record.device];
+    ASSIGN_OR_RETURN(const Mapped mapped, MapOp(record, options_.targets[target]));
+    if (mapped.skip) {
+      ++counts_.skipped[std::string("unsupported ") + OpName(record.op)];
+      continue;
+    }
+    *io = blank_;
+    io->op = mapped.op;
+    io->zero_payload = mapped.zero_payload;
+    io->flags = record.flags;
+    io->target = target;
+    io->ordinal = ordinal;
+    if (mapped.op != record.op) {
+      io->flags |= kFlagEmulated;
+      ++counts_.emulated[std::string(OpName(record.op)) + " as " + OpName(mapped.op)];
+    }
+    const bool moves_data = record.op == Op::kRead || record.op == Op::kWrite;
+    if (moves_data && record.bytes > kLongestRequestBytes) {
+      return Status(StatusCode::kDataLoss,
+                    "record " + std::to_string(ordinal) + " of the trace is a " +
+                        std::string(OpName(record.op)) + " of " + FormatBytes(record.bytes) +
+                        "; no drive takes requests of more than " +
+                        FormatBytes(kLongestRequestBytes) + "\n  try:  blktape info TRACE");
+    }
+    RETURN_IF_ERROR(Place(record, io));
+    SetTiming(record, due_ns, io);
+    std::optional<uint32_t> gate_slot;
+    if (needs_order && record.complete_ns && arrival_ns) {
+      gate_slot = order_.Add(*record.complete_ns);
+    }
+    io->gate_slot = gate_slot.value_or(kNoGateSlot);
+    if (!gate_slot && options_.rule == TimingRule::kMaxOrder) ++counts_.ungated;
+    if (options_.rule == TimingRule::kQueueDepth) {
+      gates_.clear();
+      io->gate_slot = kNoGateSlot;
+    }
+    io->sequence = sequence_++;
+    ++counts_.planned;
+    ++counts_.planned_by_op[static_cast<size_t>(io->op)];
+    counts_.planned_bytes += io->bytes;
+    if (gates_.size() > PlannedIo::kMaxRequired) {
+      held_ = *io;
+      return Next(io);
+    }
+    TakeGates(io);
+    return true;
+  }
+}
+
+}  // namespace blktape

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "format/io_record.h"
+#include "replay/plan/address_map.h"
+#include "replay/plan/completion_order.h"
+#include "replay/plan/record_stream.h"
+#include "replay/plan/schedule.h"
+#include "replay/replayer.h"
+#include "replay/target/target.h"
+
+namespace blktape {
+
+// The recording's I/Os in flight that a replay at maximum speed can keep in order.
+inline constexpr uint32_t kMaxGateSlots = 65536;
+inline constexpr uint32_t kNoGateSlot = UINT32_MAX;
+
+// One step of a replay: an I/O to issue; only the names of I/Os to wait for, where one I/O has too
+// many of them (kGates); or a lane to wait for (kAwait: `target` is the lane, `sequence` how far it
+// must have come). Plain data that travels through rings.
+struct PlannedIo {
+  enum class Kind : uint8_t { kIo, kGates, kAwait };
+  static constexpr int kMaxRequired = 6;
+
+  Kind kind = Kind::kIo;
+  Op op = Op::kRead;
+  bool zero_payload = false;  // a write of zeroes that stands for another operation
+  // kQueueDepth with think time: the recording's drive was idle before this I/O, so it waits until
+  // the replay's is.
+  bool wait_idle = false;
+  uint8_t required_count = 0;
+  uint32_t flags = 0;
+  uint32_t target = 0;
+  // kTimed: when it is due, after the start. Else: think time between its gate and its due time.
+  int64_t offset_ns = 0;
+  uint64_t sequence = 0;  // place in the plan, from 0
+  uint64_t ordinal = 0;   // of the record in its source
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;
+  std::byte* buffer = nullptr;  // filled in by the feed, for reads and writes
+  // kMaxOrder: the slot by which later I/Os name this one, and the I/Os that must be complete
+  // before it, beyond those already named.
+  uint32_t gate_slot = kNoGateSlot;
+  std::array<uint32_t, kMaxRequired> required{};
+};
+
+// What a plan knows of a target; a Target, or made up for tests.
+struct PlanTarget {
+  uint64_t size_bytes = 0;
+  uint32_t block_bytes = 512;
+  TargetAbilities abilities;
+};
+
+enum class Unsupported { kFail, kSkip, kEmulate };
+Result<Unsupported> ParseUnsupported(std::string_view name);
+
+struct PlanOptions {
+  TimingRule rule = TimingRule::kTimed;
+  double speed = 1.0;
+  std::optional<int64_t> idle_cap_ns;
+  bool keep_think_time = false;
+  bool skip_writes = false;
+  bool skip_discards = false;
+  bool secure_erase = false;
+  Unsupported unsupported = Unsupported::kFail;
+  // Recorded device to target; absent: its I/Os are left out by name.
+  std::vector<std::optional<uint32_t>> target_of_device;
+  std::vector<AddressMap> address_map_of_device;
+  std::vector<PlanTarget> targets;
+};
+
+struct PlanCounts {
+  uint64_t planned = 0;
+  uint64_t planned_bytes = 0;
+  std::array<uint64_t, kOpCount> planned_by_op{};
+  std::map<std::string, uint64_t> skipped;   // by reason
+  std::map<std::string, uint64_t> emulated;  // "discard as write_zeroes"
+  uint64_t remapped = 0;
+  uint64_t widened = 0;
+  uint64_t ungated = 0;  // kMaxOrder: their completion could not be kept in order
+};
+
+// Turns records into steps, one by one, in bounded memory. Not thread-safe.
+class Plan {
+ public:
+  // `stream` must outlive the plan.
+  Plan(RecordStream* stream, PlanOptions options);
+
+  // Fills `io` and returns true; false at the end. kFailedPrecondition: the target cannot do this
+  // one.
+  Result<bool> Next(PlannedIo* io);
+
+  const PlanCounts& counts() const { return counts_; }
+  int64_t idle_cut_ns() const { return schedule_.idle_cut_ns(); }
+
+  // Why a record of this kind is left out whatever the target can do, or null.
+  static const char* SkipReason(const PlanOptions& options, const IoRecord& io);
+
+ private:
+  struct Mapped {
+    Op op;
+    bool zero_payload = false;
+    bool skip = false;
+  };
+  Result<Mapped> MapOp(const IoRecord& io, const PlanTarget& target);
+  Status Place(const IoRecord& io, PlannedIo* planned);
+  void SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned);
+  bool TakeGates(PlannedIo* planned);
+
+  RecordStream* const stream_;
+  const PlanOptions options_;
+  Schedule schedule_;
+  CompletionOrder order_{kMaxGateSlots};
+  PlanCounts counts_;
+  std::vector<uint32_t> gates_;      // to be named before or with the next I/O
+  std::optional<PlannedIo> held_;    // waits behind the kGates steps that precede it
+  std::optional<int64_t> first_ns_;  // of the recording
+  int64_t think_from_ns_ = 0;        // latest completion (or the beginning) before an arrival
+  uint64_t sequence_ = 0;
+  // What a step begins as: copied from here it takes a fraction of the time that making one takes.
+  const PlannedIo blank_;
+};
+
+}  // namespace blktape

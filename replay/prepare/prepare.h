@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "replay/prepare/steady_state.h"
+#include "replay/replayer.h"
+
+namespace blktape {
+
+// Brings a target into a known state before a replay (docs/score.md).
+struct PrepareOptions {
+  enum class State {
+    kUsed,   // filled twice in sequence, then random 4 KiB writes until steady
+    kFresh,  // discarded, then every block written that the trace reads before it writes
+  };
+  State state = State::kUsed;
+  // Target, engine, overwrite, queue settings (in force from the first I/O to the end of the idle
+  // time); and the trace with its mapping and remapping, which kFresh needs (without one it only
+  // discards).
+  ReplayOptions replay;
+  std::string target_path;
+  std::optional<uint64_t> span_bytes;  // from the target's start; absent: all of it
+  uint32_t fill_passes = 2;
+  int64_t round_ns = 60'000'000'000;  // of random writes
+  uint32_t max_rounds = 25;
+  int64_t idle_ns = 60'000'000'000;  // at the end
+  // Keeps what is done, so that a stopped preparation goes on where it was. Removed at the end.
+  // Empty: not resumable.
+  std::string progress_path;
+};
+
+struct PrepareProgress {
+  std::string phase;    // "fill 1 of 2", "random writes, round 3", "idle"
+  double fraction = 0;  // of the phase
+  uint64_t bytes_per_second = 0;
+};
+
+struct PrepareReport {
+  bool resumed = false;
+  uint64_t filled_bytes = 0;
+  uint64_t discarded_bytes = 0;
+  uint64_t prefilled_bytes = 0;     // kFresh
+  std::vector<double> rounds_iops;  // kUsed
+  SteadyWindow window;              // of the last five rounds
+  bool steady = false;              // kUsed; a run on a drive that is not steady is invalid
+  // As those of a replay: "sdb scheduler: mq-deadline -> none", and what was not put back and why.
+  std::vector<std::string> settings_changed;
+  std::vector<std::string> settings_not_restored;
+};
+
+// kInvalidArgument: queue settings for a file. kCancelled when `stop` becomes true: run again with
+// the same progress_path to go on.
+Result<PrepareReport> RunPrepare(const PrepareOptions& options, const std::atomic<bool>& stop,
+                                 const std::function<void(const PrepareProgress&)>& progress);
+
+}  // namespace blktape

@@ -1,0 +1,411 @@
+#include "replay/target/target_guard.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace blktape {
+namespace {
+
+constexpr char kClassBlock[] = "/sys/class/block/";
+constexpr char kScratchHint[] =
+    "\n  try:  a scratch device with --overwrite, or replay --skip-writes";
+
+// A block device that shares the target's sectors.
+struct Node {
+  std::string name;
+  std::optional<DeviceNumber> number;
+  // How a message calls it: "" for the target itself, "its partition sda1", "dm-0 (home) on it",
+  // "loop0 below it".
+  std::string relation;
+  bool holder = false;  // stacked on the target: alone a reason to refuse
+};
+
+// A mounted file system or swap area, or what looks like one.
+struct Mount {
+  std::optional<DeviceNumber> number;
+  std::string point;
+  std::string source;
+  std::string where;  // "" in our namespace, else " in the mount namespace of process 12 (bash)"
+};
+
+// mountinfo and swaps write blank, tab, newline and backslash as three octal digits.
+std::string Unescape(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto octal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                 (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+std::vector<std::string> Words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// proc(5): "36 35 98:0 /root /mount/point rw,noatime master:1 - ext3 /dev/root rw".
+std::vector<Mount> ParseMounts(const std::string& mountinfo, const std::string& where) {
+  std::vector<Mount> mounts;
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> words = Words(line);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 5 || words.end() - dash < 3) continue;
+    mounts.push_back({ParseDeviceNumber(words[2]), Unescape(words[4]), Unescape(dash[2]), where});
+  }
+  return mounts;
+}
+
+// The paths in /proc/swaps, whose first line is a header.
+std::vector<std::string> ParseSwaps(const std::string& swaps) {
+  std::vector<std::string> paths;
+  std::istringstream lines(swaps);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> words = Words(line);
+    if (!words.empty()) paths.push_back(Unescape(words[0]));
+  }
+  return paths;
+}
+
+Status Refuse(const std::string& message, const std::string& hint = kScratchHint) {
+  return Status(StatusCode::kFailedPrecondition, message + hint);
+}
+
+// fs/open.h: the two lowest bits of the flags of an open file say how it may be used.
+constexpr int kAccessMode = 3;
+
+class Guard {
+ public:
+  Guard(const SystemView& system, const std::string& path) : system_(system), path_(path) {}
+
+  Status Load() {
+    Result<std::string> own = system_.Read("/proc/self/mountinfo");
+    if (!own.ok()) {
+      return Refuse(path_ + ": cannot tell whether it is mounted: " + own.status().message(),
+                    "\n  try:  mount -t proc proc /proc");
+    }
+    mounts_ = ParseMounts(*own, "");
+    AddMountsElsewhere(*own);
+    // Absent in a kernel without swap.
+    if (const Result<std::string> swaps = system_.Read("/proc/swaps"); swaps.ok()) {
+      swaps_ = ParseSwaps(*swaps);
+    }
+    for (const std::string& name : system_.List("/sys/class/block")) {
+      if (const auto backing = system_.LoopBacking(name)) loops_.push_back({name, *backing});
+    }
+    return OkStatus();
+  }
+
+  Status CheckFile(const FileIdentity& identity, const std::string& as,
+                   const std::string& except_loop = "") const {
+    for (const Loop& loop : loops_) {
+      if (loop.name == except_loop || !loop.backing.SameAs(identity)) continue;
+      return Refuse(as + " backs /dev/" + loop.name + "; replaying writes would corrupt it",
+                    "\n  try:  losetup -d /dev/" + loop.name + ", if it is not needed");
+    }
+    for (const std::string& swap : swaps_) {
+      const auto other = system_.Identify(swap);
+      if (other && other->SameAs(identity)) {
+        return Refuse(as + " is swap; replaying writes would corrupt memory");
+      }
+    }
+    if (const std::optional<std::string> writer =
+            WriterOf([&identity](const FileIdentity& open) { return open.SameAs(identity); })) {
+      return RefuseOpen(as + " is", *writer);
+    }
+    return OkStatus();
+  }
+
+  Status CheckKept(const FileIdentity& identity, const std::string& as,
+                   const std::vector<std::string>& keep_paths) const {
+    for (const std::string& keep : keep_paths) {
+      const auto other = system_.Identify(keep);
+      if (other && other->SameAs(identity)) {
+        return Refuse(as + " is " + keep + " itself, which this run needs",
+                      "\n  try:  another target");
+      }
+    }
+    return OkStatus();
+  }
+
+  Status CheckBlock(DeviceNumber number, const std::vector<std::string>& keep_paths) {
+    const std::optional<std::string> name = KernelName(system_, number);
+    if (!name) {
+      return Refuse(path_ + ": /sys does not show it, so nobody can tell whether it is in use",
+                    "\n  try:  mount -t sysfs sysfs /sys");
+    }
+    CollectNodes(*name, number);
+    // The most telling reason first: a mount, then swap, then a holder.
+    for (const Node& node : nodes_) RETURN_IF_ERROR(CheckMounts(node));
+    for (const Node& node : nodes_) RETURN_IF_ERROR(CheckSwaps(node));
+    for (const Node& node : nodes_) {
+      if (node.holder) return RefuseHeld(node);
+    }
+    for (const Node& node : nodes_) RETURN_IF_ERROR(CheckExported(node));
+    for (const Node& node : nodes_) {
+      // Programs that write to disks do not all claim them: a virtual machine's, a database's.
+      if (const std::optional<std::string> writer = WriterOf([&node](const FileIdentity& open) {
+            return open.block && open.block == node.number;
+          })) {
+        return RefuseOpen(Subject(node), *writer);
+      }
+    }
+    const std::string disk = DiskOfPartition(system_, *name).value_or(*name);
+    for (const Loop& loop : loops_) {
+      if (loop.name != disk) continue;
+      // What is written to a loop device is written below it, which it does not claim.
+      way_down_.push_back(disk);
+      if (loop.backing.block) return CheckBlock(*loop.backing.block, keep_paths);
+      const std::string as = path_ + ": its backing file";
+      RETURN_IF_ERROR(CheckFile(loop.backing, as, disk));
+      RETURN_IF_ERROR(CheckKept(loop.backing, as, keep_paths));
+    }
+    return OkStatus();
+  }
+
+ private:
+  // Containers and sandboxes have mounts of their own, and keep copies of ours after we unmount.
+  void AddMountsElsewhere(const std::string& own) {
+    std::set<std::string> seen = {own};
+    for (const std::string& pid : system_.List("/proc")) {
+      if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+      const Result<std::string> table = system_.Read("/proc/" + pid + "/mountinfo");
+      if (!table.ok() || !seen.insert(*table).second) continue;
+      const Result<std::string> name = system_.Read("/proc/" + pid + "/comm");
+      const std::string where = " in the mount namespace of process " + pid +
+                                (name.ok() ? " (" + *name + ")" : std::string());
+      for (Mount& mount : ParseMounts(*table, where)) mounts_.push_back(std::move(mount));
+    }
+  }
+
+  struct Loop {
+    std::string name;
+    FileIdentity backing;
+  };
+
+  std::optional<DeviceNumber> NumberOf(const std::string& name) const {
+    const Result<std::string> dev = system_.Read(kClassBlock + name + "/dev");
+    return dev.ok() ? ParseDeviceNumber(*dev) : std::nullopt;
+  }
+
+  // "dm-0 (vg-home)".
+  std::string Title(const std::string& name) const {
+    const Result<std::string> dm = system_.Read(kClassBlock + name + "/dm/name");
+    return dm.ok() ? name + " (" + *dm + ")" : name;
+  }
+
+  void Add(Node node) {
+    const auto known = [&](const Node& other) { return other.name == node.name; };
+    if (std::none_of(nodes_.begin(), nodes_.end(), known)) nodes_.push_back(std::move(node));
+  }
+
+  void CollectNodes(const std::string& name, DeviceNumber number) {
+    const bool below = !way_down_.empty();
+    nodes_ = {{name, number, below ? name + " below it" : "", false}};
+    if (const auto disk = DiskOfPartition(system_, name)) {
+      Add({*disk, NumberOf(*disk), below ? "the disk " + *disk + " below it" : "its disk " + *disk,
+           false});
+      AddStacked(1);
+      AddStacked(0);
+      return;
+    }
+    AddPartitions(0, below ? "partition of the device below it, " : "its partition ");
+    const size_t own = nodes_.size();
+    for (size_t i = 0; i < own; ++i) AddStacked(i);
+  }
+
+  void AddPartitions(size_t index, const std::string& relation) {
+    const Node node = nodes_[index];
+    for (const std::string& part : system_.List(kClassBlock + node.name)) {
+      if (!system_.Read(kClassBlock + node.name + "/" + part + "/partition").ok()) continue;
+      Add({part, NumberOf(part), relation + part, node.holder});
+    }
+  }
+
+  // Everything above nodes_[index], however high.
+  void AddStacked(size_t index) {
+    std::vector<size_t> unseen = {index};
+    while (!unseen.empty()) {
+      const Node node = nodes_[unseen.back()];
+      unseen.pop_back();
+      std::vector<std::string> above = system_.List(kClassBlock + node.name + "/holders");
+      for (const Loop& loop : loops_) {
+        if (loop.backing.block && loop.backing.block == node.number) above.push_back(loop.name);
+      }
+      for (const std::string& name : above) {
+        if (std::find(way_down_.begin(), way_down_.end(), name) != way_down_.end()) continue;
+        const size_t before = nodes_.size();
+        Add({name, NumberOf(name), Title(name) + " on it", true});
+        if (nodes_.size() == before) continue;
+        AddPartitions(before, "partition of a device on it, ");
+        for (size_t i = before; i < nodes_.size(); ++i) unseen.push_back(i);
+      }
+    }
+  }
+
+  bool IsNode(const std::string& path, const Node& node) const {
+    const auto identity = system_.Identify(path);
+    return identity && identity->block && identity->block == node.number;
+  }
+
+  // "/dev/sdb is", "/dev/sdb: its partition sdb1 is".
+  std::string Subject(const Node& node) const {
+    return node.relation.empty() ? path_ + " is" : path_ + ": " + node.relation + " is";
+  }
+
+  Status CheckMounts(const Node& node) const {
+    for (const Mount& mount : mounts_) {
+      const bool by_number = mount.number && mount.number == node.number;
+      // btrfs and its like have a number of no device: their source names one of the disks.
+      const bool by_source = mount.source.starts_with("/dev/") && IsNode(mount.source, node);
+      if (!by_number && !by_source) continue;
+      return Refuse(Subject(node) + " mounted on " + mount.point + mount.where +
+                    "; replaying writes would destroy it");
+    }
+    // A btrfs of several disks names but one of them in mountinfo; it shows in sysfs while mounted.
+    for (const std::string& volume : system_.List("/sys/fs/btrfs")) {
+      const auto disks = system_.List("/sys/fs/btrfs/" + volume + "/devices");
+      if (std::find(disks.begin(), disks.end(), node.name) == disks.end()) continue;
+      return Refuse(Subject(node) + " part of the mounted btrfs " + volume +
+                    "; replaying writes would destroy it");
+    }
+    return OkStatus();
+  }
+
+  // "process 12 (qemu)" if one that is not this has something open for writing of which `is_it`
+  // holds. Of processes that this user may not look into nothing is known.
+  template <typename IsIt>
+  std::optional<std::string> WriterOf(IsIt is_it) const {
+    const std::string self = std::to_string(getpid());
+    for (const std::string& pid : system_.List("/proc")) {
+      if (pid == self || pid.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string process = "/proc/" + pid;
+      for (const std::string& fd : system_.List(process + "/fd")) {
+        const std::optional<FileIdentity> open = system_.Identify(process + "/fd/" + fd);
+        if (!open || !is_it(*open) || !MayWrite(process + "/fdinfo/" + fd)) continue;
+        const Result<std::string> name = system_.Read(process + "/comm");
+        return "process " + pid + (name.ok() ? " (" + *name + ")" : std::string());
+      }
+    }
+    return std::nullopt;
+  }
+
+  // proc(5): "flags:" and the flags of open(2) in octal.
+  bool MayWrite(const std::string& fdinfo) const {
+    const Result<std::string> text = system_.Read(fdinfo);
+    if (!text.ok()) return false;  // closed meanwhile
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::vector<std::string> words = Words(line);
+      if (words.size() != 2 || words[0] != "flags:") continue;
+      return (std::strtol(words[1].c_str(), nullptr, 8) & kAccessMode) != 0;
+    }
+    return true;
+  }
+
+  Status RefuseOpen(const std::string& subject, const std::string& writer) const {
+    return Refuse(subject + " open for writing in " + writer +
+                      "; it and a replay would overwrite one another",
+                  std::string(kScratchHint) + ";\n        end that process, if it is not needed");
+  }
+
+  // The kernel's NVMe target opens its disks without a claim (Documentation/nvme, configfs).
+  Status CheckExported(const Node& node) const {
+    const std::string subsystems = "/sys/kernel/config/nvmet/subsystems";
+    for (const std::string& subsystem : system_.List(subsystems)) {
+      const std::string spaces = subsystems + "/" + subsystem + "/namespaces";
+      for (const std::string& space : system_.List(spaces)) {
+        const Result<std::string> enabled = system_.Read(spaces + "/" + space + "/enable");
+        const Result<std::string> path = system_.Read(spaces + "/" + space + "/device_path");
+        if (!enabled.ok() || *enabled != "1" || !path.ok() || !IsNode(*path, node)) continue;
+        return Refuse(Subject(node) + " exported by the NVMe target " + subsystem +
+                      "; replaying writes would destroy it");
+      }
+    }
+    return OkStatus();
+  }
+
+  Status CheckSwaps(const Node& node) const {
+    for (const std::string& swap : swaps_) {
+      if (!IsNode(swap, node)) continue;
+      return Refuse(
+          Subject(node) + " swap; replaying writes would corrupt memory",
+          std::string(kScratchHint) + ";\n        swapoff " + swap + ", if it is not needed");
+    }
+    return OkStatus();
+  }
+
+  Status RefuseHeld(const Node& node) const {
+    const std::string& name = node.name;
+    std::string owner = "another device";
+    std::string release;
+    const Result<std::string> uuid = system_.Read(kClassBlock + name + "/dm/uuid");
+    const Result<std::string> dm = system_.Read(kClassBlock + name + "/dm/name");
+    if (dm.ok()) {
+      const std::string kind = uuid.ok() ? *uuid : "";
+      if (kind.starts_with("LVM-")) {
+        owner = "an LVM volume";
+        release = "vgchange -an, for its volume group";
+      } else if (kind.starts_with("CRYPT-")) {
+        owner = "an encrypted volume";
+        release = "cryptsetup close " + *dm;
+      } else if (kind.starts_with("mpath-")) {
+        owner = "a multipath map";
+        release = "/dev/mapper/" + *dm + " as the target";
+      } else {
+        owner = "a device-mapper device";
+        release = "dmsetup remove " + *dm;
+      }
+    } else if (const auto level = system_.Read(kClassBlock + name + "/md/level"); level.ok()) {
+      owner = "an array (" + *level + ")";
+      release = "mdadm --stop /dev/" + name;
+    } else if (system_.Read(kClassBlock + name + "/loop/backing_file").ok()) {
+      owner = "a loop device";
+      release = "losetup -d /dev/" + name;
+    }
+    std::string hint = kScratchHint;
+    if (!release.empty()) hint += ";\n        " + release + ", if it is not needed";
+    return Refuse(Subject(nodes_[0]) + " held by " + Title(name) + ", " + owner +
+                      "; replaying writes would destroy it",
+                  hint);
+  }
+
+  const SystemView& system_;
+  const std::string& path_;
+  std::vector<Mount> mounts_;
+  std::vector<std::string> swaps_;
+  std::vector<Loop> loops_;
+  std::vector<Node> nodes_;
+  // Loop devices from the target to the device whose nodes these are; none: those of the target.
+  std::vector<std::string> way_down_;
+};
+
+}  // namespace
+
+Status CheckNotInUse(const SystemView& system, const std::string& path,
+                     const FileIdentity& identity, const std::vector<std::string>& keep_paths) {
+  Guard guard(system, path);
+  RETURN_IF_ERROR(guard.Load());
+  RETURN_IF_ERROR(guard.CheckKept(identity, path, keep_paths));
+  if (identity.block) return guard.CheckBlock(*identity.block, keep_paths);
+  return guard.CheckFile(identity, path);
+}
+
+}  // namespace blktape
