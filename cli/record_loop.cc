@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "capture/live_figures.h"
-#include "capture/live_source.h"
+#include "capture/session/live_figures.h"
+#include "capture/source/live_source.h"
 #include "cli/child_command.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"

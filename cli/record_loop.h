@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "capture/capture_session.h"
-#include "capture/trace_rotation.h"
+#include "capture/session/capture_session.h"
+#include "capture/session/trace_rotation.h"
 #include "cli/record_signals.h"
 
 namespace blktape {

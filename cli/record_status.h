@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "capture/live_figures.h"
+#include "capture/session/live_figures.h"
 
 namespace blktape {
 

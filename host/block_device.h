@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "capture/capture_source.h"
+#include "capture/source/capture_source.h"
 
 namespace blktape {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture_source.h"
+#include "capture/source/capture_source.h"
 #include "host/kernel_fs.h"
 
 namespace blktape {

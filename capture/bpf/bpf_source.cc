@@ -23,7 +23,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "capture/block_event.h"
 #include "capture/bpf/bpf_probe.h"
 #include "capture/bpf/finished_record.h"
 #include "capture/bpf/libbpf_log.h"
@@ -32,7 +31,8 @@
 #include "capture/bpf/queued_sizes.h"
 #include "capture/bpf/ring.h"
 #include "capture/bpf/ring_set.h"
-#include "capture/process_names.h"
+#include "capture/source/block_event.h"
+#include "capture/source/process_names.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 

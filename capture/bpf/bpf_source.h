@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "capture/capture_source.h"
-#include "capture/live_source.h"
+#include "capture/source/capture_source.h"
+#include "capture/source/live_source.h"
 
 namespace blktape {
 

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "capture/bpf/block_abi.h"
 #include "capture/bpf/mapped_array.h"
-#include "capture/capture_source.h"
+#include "capture/source/capture_source.h"
 
 namespace blktape {
 

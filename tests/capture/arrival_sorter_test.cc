@@ -1,4 +1,4 @@
-#include "capture/arrival_sorter.h"
+#include "capture/assemble/arrival_sorter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "capture/arrival_queue.h"
+#include "capture/assemble/arrival_queue.h"
 
 namespace blktape {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/capture_pipeline.h"
-#include "capture/rwbs.h"
+#include "capture/assemble/capture_pipeline.h"
+#include "capture/source/rwbs.h"
 #include "format/trace_writer.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "capture/blktrace_decoder.h"
+#include "capture/blktrace/blktrace_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

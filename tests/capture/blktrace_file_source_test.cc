@@ -1,4 +1,4 @@
-#include "capture/blktrace_file_source.h"
+#include "capture/files/blktrace_file_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/byte_stream.h"
-#include "capture/file_source.h"
+#include "capture/files/file_source.h"
 #include "tests/capture/blktrace_bytes.h"
 #include "tests/capture/import_for_test.h"
 #include "tests/capture/recording_sink.h"

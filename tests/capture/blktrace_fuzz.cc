@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "capture/blktrace_decoder.h"
+#include "capture/blktrace/blktrace_decoder.h"
 #include "tests/capture/recording_sink.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,4 +1,4 @@
-#include "capture/capture_pipeline.h"
+#include "capture/assemble/capture_pipeline.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/block_event.h"
+#include "capture/source/block_event.h"
 #include "tests/live/collecting_writer.h"
 
 namespace blktape {

@@ -1,4 +1,4 @@
-#include "capture/event_merger.h"
+#include "capture/assemble/event_merger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "capture/ftrace_page_decoder.h"
+#include "capture/tracefs/ftrace_page_decoder.h"
 #include "tests/capture/recording_sink.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "capture/ftrace_page_decoder.h"
+#include "capture/tracefs/ftrace_page_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "base/decompress.h"
 #include "base/file.h"
-#include "capture/rwbs.h"
+#include "capture/source/rwbs.h"
 #include "tests/capture/recording_sink.h"
 
 namespace blktape {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/byte_stream.h"
-#include "capture/file_source.h"
+#include "capture/files/file_source.h"
 #include "format/trace_reader.h"
 #include "format/trace_writer.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture_pipeline.h"
-#include "capture/capture_source.h"
+#include "capture/assemble/capture_pipeline.h"
+#include "capture/source/capture_source.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 

@@ -1,4 +1,4 @@
-#include "capture/io_assembler.h"
+#include "capture/assemble/io_assembler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 
 #include "base/byte_stream.h"
 #include "base/units.h"
-#include "capture/capture_pipeline.h"
+#include "capture/assemble/capture_pipeline.h"
 #include "format/trace_writer.h"
 
 namespace blktape {

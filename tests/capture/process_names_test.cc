@@ -1,4 +1,4 @@
-#include "capture/process_names.h"
+#include "capture/source/process_names.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "capture/block_event.h"
+#include "capture/source/block_event.h"
 
 namespace blktape {
 namespace {

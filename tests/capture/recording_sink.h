@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/capture_source.h"
+#include "capture/source/capture_source.h"
 
 namespace blktape {
 

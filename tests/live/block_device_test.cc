@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "capture/capture_source.h"
+#include "capture/source/capture_source.h"
 #include "format/trace.pb.h"
 #include "host/mount_table.h"
 #include "tests/live/fake_sysfs.h"

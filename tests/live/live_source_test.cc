@@ -1,4 +1,4 @@
-#include "capture/live_source.h"
+#include "capture/source/live_source.h"
 
 #include <gtest/gtest.h>
 

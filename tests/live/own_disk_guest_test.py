@@ -14,7 +14,7 @@ from tests.harness import blktape, cases
 SECONDS = int(os.environ.get("BLKTAPE_OWN_DISK_SECONDS", "25"))
 
 # Stack and file system; each is recorded by both sources at once, on disks of its own. Not ext4
-# on a mirror: capture/own_io.h says why.
+# on a mirror: capture/session/own_io.h says why.
 STACKS = ("plain-ext4", "plain-xfs", "plain-btrfs", "crypt-ext4", "crypt-xfs", "crypt-btrfs", "mirror-xfs")
 SOURCES = ("tracefs", "bpf")
 

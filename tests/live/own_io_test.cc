@@ -1,4 +1,4 @@
-#include "capture/own_io.h"
+#include "capture/session/own_io.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "capture/trace_file.h"
+#include "capture/session/trace_file.h"
 #include "format/io_record.h"
 
 namespace blktape {

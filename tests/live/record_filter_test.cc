@@ -1,4 +1,4 @@
-#include "capture/record_filter.h"
+#include "capture/session/record_filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "capture/ring_loss.h"
+#include "capture/source/ring_loss.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "capture/trace_file.h"
+#include "capture/session/trace_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

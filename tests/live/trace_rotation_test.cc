@@ -1,4 +1,4 @@
-#include "capture/trace_rotation.h"
+#include "capture/session/trace_rotation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "capture/tracefs_source.h"
+#include "capture/tracefs/tracefs_source.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -26,9 +26,9 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "capture/capture_pipeline.h"
-#include "capture/capture_source.h"
-#include "capture/trace_instance.h"
+#include "capture/assemble/capture_pipeline.h"
+#include "capture/source/capture_source.h"
+#include "capture/tracefs/trace_instance.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "host/block_device.h"

@@ -1,0 +1,403 @@
+#include "capture/blktrace/blktrace_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/units.h"
+#include "capture/blktrace/blktrace_abi.h"
+#include "capture/source/source_errors.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As in tracefs: an event is stamped a moment before it can be read.
+constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
+// A relay is a ring of this many pieces; one that is full is lost as a whole to the writer.
+constexpr uint32_t kPieces = 4;
+constexpr size_t kReadBytes = 128 * 1024;
+// Of one relay, before the others get their turn.
+constexpr uint64_t kTurnBytes = 4 * 1024 * 1024;
+// Everything: the categories are OR-matched, and a split carries none but its direction, so a
+// choice of stages would lose it.
+constexpr uint16_t kAllV1 = 0xffff;
+constexpr uint64_t kAllV2 = (uint64_t{1} << 32) - 1;
+
+// The kernel reserves room in a relay and then writes the event, with interrupts held off. Whoever
+// reads meanwhile on another CPU takes what is not written yet, which is long where a virtual CPU
+// loses its core. On the relay's own CPU nobody is in the midst of it.
+class CpuVisitor {
+ public:
+  CpuVisitor() { known_ = sched_getaffinity(0, sizeof home_, &home_) == 0; }
+  ~CpuVisitor() {
+    if (moved_) (void)sched_setaffinity(0, sizeof home_, &home_);
+  }
+  CpuVisitor(const CpuVisitor&) = delete;
+  CpuVisitor& operator=(const CpuVisitor&) = delete;
+
+  // Stays where it is if this thread may not go there, or the CPU is off and writes nothing.
+  void GoTo(uint32_t cpu) {
+    if (!known_ || cpu >= CPU_SETSIZE) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) moved_ = true;
+  }
+
+ private:
+  cpu_set_t home_;
+  bool known_ = false;
+  bool moved_ = false;
+};
+
+}  // namespace
+
+// Between a decoder and the session: a gap in the sequence numbers is events that the relay had no
+// room for, and the kernel's own counter tells of the same.
+//
+// __blk_add_trace asks which CPU it is on before it keeps interrupts away, and since Linux 7.0 may
+// be moved in between: such an event lies in the relay of one CPU with the name and the sequence
+// number of another. So what is in order is a relay, whatever its events say; and a gap that the
+// counter does not know is no loss.
+class BlktraceSource::Translator : public CaptureSink {
+ public:
+  Translator(BlktraceSource* source, Disk* disk, const Relay& relay, CaptureSink* sink)
+      : source_(source), disk_(disk), stream_(relay.stream), sink_(sink) {}
+
+  void OnEvent(uint32_t /*stream*/, const BlockEvent& event) override {
+    sink_->OnEvent(stream_, event);
+  }
+  void OnLoss(const proto::Loss& loss) override {
+    if (loss.reason() != proto::SEQUENCE_GAP) return sink_->OnLoss(loss);
+    const uint64_t count = disk_->loss.OnClaim(loss.count(), source_->ReadDropped(*disk_));
+    if (count == 0) return;
+    proto::Loss drop = loss;
+    drop.set_reason(proto::RELAY_DROP);
+    drop.set_count(count);
+    drop.set_device(disk_->device.dev);
+    sink_->OnLoss(drop);
+  }
+  void OnWatermark(int64_t ns) override { sink_->OnWatermark(ns); }
+  void OnFinished(uint32_t /*stream*/, const IoRecord& record, const ProcessComm& comm) override {
+    sink_->OnFinished(stream_, record, comm);
+  }
+  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
+    sink_->OnQueuedSizes(op, bytes, count);
+  }
+  void OnFlaggedWrites(uint64_t count) override { sink_->OnFlaggedWrites(count); }
+  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+    sink_->OnProcessName(pid, comm);
+  }
+  // The session's own anchors are better: these are one a disk, at its start.
+  void OnAnchor(const proto::ClockAnchor& /*anchor*/) override {}
+
+ private:
+  BlktraceSource* source_;
+  Disk* disk_;
+  uint32_t stream_;
+  CaptureSink* sink_;
+};
+
+BlktraceSource::BlktraceSource(std::vector<CaptureDevice> devices, const BlktraceOptions& options)
+    : devices_(std::move(devices)),
+      buffer_bytes_per_cpu_(options.buffer_bytes_per_cpu != 0 ? options.buffer_bytes_per_cpu
+                                                              : PlanBuffersHere().bytes_per_cpu),
+      state_folder_(options.state_folder),
+      buffer_(kReadBytes) {}
+
+BlktraceSource::~BlktraceSource() {
+  for (Disk& disk : disks_) TearDown(&disk);
+}
+
+Status BlktraceSource::Start() {
+  Result<KernelFs> debugfs = KernelFs::Debugfs();
+  if (!debugfs.ok()) return ExplainSourceFailure(debugfs.status(), name());
+  debugfs_ = std::move(debugfs).value();
+  for (const CaptureDevice& device : devices_) {
+    Disk disk;
+    disk.device = device;
+    disks_.push_back(std::move(disk));
+  }
+  for (size_t i = 0; i < disks_.size(); ++i) {
+    const Status started = StartDisk(&disks_[i], static_cast<uint32_t>(i));
+    if (started.ok()) continue;
+    for (Disk& disk : disks_) TearDown(&disk);
+    disks_.clear();
+    return ExplainSourceFailure(started, name());
+  }
+  return OkStatus();
+}
+
+Status BlktraceSource::StartDisk(Disk* disk, uint32_t index) {
+  const std::string path = "/dev/" + disk->device.description.name();
+  disk->file.reset(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!disk->file) return ErrnoStatus(errno, path);
+  ASSIGN_OR_RETURN(const std::string folder, SetUp(disk));
+  RETURN_IF_ERROR(OpenRelays(disk, index, debugfs_->folder() + "/block/" + folder));
+  disk->last_drop_check_ns = Clock::Monotonic()->NowNs();
+  if (ioctl(disk->file.get(), kBlktraceStart) != 0) return ErrnoStatus(errno, "BLKTRACESTART");
+  return OkStatus();
+}
+
+Result<std::string> BlktraceSource::SetUp(Disk* disk) {
+  const auto piece_bytes =
+      static_cast<uint32_t>(std::max<uint64_t>(buffer_bytes_per_cpu_ / kPieces, 4096));
+  const std::string device = disk->device.description.name();
+  bool removed_dead = false;
+  while (true) {
+    std::string folder;
+    BlktraceSetup2 second{};
+    second.act_mask = kAllV2;
+    second.buf_size = piece_bytes;
+    second.buf_nr = kPieces;
+    int err = 0;
+    if (ioctl(disk->file.get(), kBlktraceSetup2, &second) == 0) {
+      folder = second.name;
+    } else if (errno == ENOTTY || errno == EINVAL) {
+      blk_user_trace_setup first{};
+      first.act_mask = kAllV1;
+      first.buf_size = piece_bytes;
+      first.buf_nr = kPieces;
+      if (ioctl(disk->file.get(), kBlktraceSetup, &first) == 0) {
+        folder = first.name;
+      } else {
+        err = errno;
+      }
+    } else {
+      err = errno;
+    }
+    if (err == 0) {
+      disk->set_up = true;
+      mkdir(state_folder_.c_str(), 0755);
+      disk->state_path = state_folder_ + "/blktrace-" + device;
+      unlink(disk->state_path.c_str());
+      // Without it, a crash's leftover is not recognised as ours: a message then, no harm.
+      Result<std::unique_ptr<ByteSink>> note = CreateFile(disk->state_path);
+      if (note.ok()) {
+        const std::string owner = OwnPidAndStart();
+        (void)(*note)->Write(std::as_bytes(std::span(owner)));
+      }
+      return folder;
+    }
+    if (err == EBUSY && !removed_dead && RemoveDead(disk)) {
+      removed_dead = true;
+      continue;
+    }
+    if (err == EBUSY) {
+      return Status(StatusCode::kFailedPrecondition,
+                    device +
+                        " is being traced by another blktrace, and a disk takes one only"
+                        "\n  try:  --source=tracefs, or end it: blktrace -k /dev/" +
+                        device);
+    }
+    if (err == ENOTTY) {
+      return Status(StatusCode::kUnavailable, device + ": this kernel has no blktrace");
+    }
+    return ErrnoStatus(err, "BLKTRACESETUP on " + device);
+  }
+}
+
+bool BlktraceSource::RemoveDead(Disk* disk) const {
+  const std::string path = state_folder_ + "/blktrace-" + disk->device.description.name();
+  const Result<std::string> owner = ReadAttribute(path);
+  if (!owner.ok() || ProcessLives(*owner)) return false;
+  ioctl(disk->file.get(), kBlktraceStop);
+  ioctl(disk->file.get(), kBlktraceTeardown);
+  unlink(path.c_str());
+  return true;
+}
+
+Status BlktraceSource::OpenRelays(Disk* disk, uint32_t index, const std::string& folder) {
+  const std::string dropped = folder + "/dropped";
+  disk->dropped.reset(open(dropped.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!disk->dropped) return ErrnoStatus(errno, dropped);
+  for (uint32_t cpu = 0; cpu < kBlktraceStreamsPerFile; ++cpu) {
+    const std::string path = folder + fmt::format("/trace{}", cpu);
+    Relay relay;
+    relay.file.reset(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!relay.file && errno == ENOENT) {
+      // Numbers have holes only where a CPU is off.
+      if (cpu >= static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF))) break;
+      continue;
+    }
+    if (!relay.file) return ErrnoStatus(errno, path);
+    relay.cpu = cpu;
+    relay.stream = index * kBlktraceStreamsPerFile + cpu;
+    relay.decoder = std::make_unique<BlktraceDecoder>(
+        disk->device.description.name() + fmt::format(" relay of CPU {}", cpu),
+        index * kBlktraceStreamsPerFile);
+    disk->relays.push_back(std::move(relay));
+  }
+  if (disk->relays.empty()) {
+    return Status(StatusCode::kUnavailable, folder + ": no relay files");
+  }
+  return OkStatus();
+}
+
+void BlktraceSource::NoteEnd(Disk* disk) {
+  if (!disk->set_up) return;
+  // What is set up on the disk from here on is somebody else's.
+  disk->set_up = false;
+  unlink(disk->state_path.c_str());
+  // A disk that is pulled has lost its size before its tracing ends.
+  uint64_t bytes = 0;
+  const bool here = ioctl(disk->file.get(), BLKGETSIZE64, &bytes) == 0 && bytes > 0;
+  ended_[disk->device.dev] = here ? proto::TRACING_ENDED : proto::DEVICE_REMOVED;
+}
+
+std::optional<proto::LossReason> BlktraceSource::Ended(const CaptureDevice& device) const {
+  const auto ended = ended_.find(device.dev);
+  return ended == ended_.end() ? std::nullopt : std::optional(ended->second);
+}
+
+void BlktraceSource::TearDown(Disk* disk) {
+  disk->relays.clear();
+  disk->dropped.reset();
+  if (disk->set_up) {
+    ioctl(disk->file.get(), kBlktraceStop);
+    ioctl(disk->file.get(), kBlktraceTeardown);
+    unlink(disk->state_path.c_str());
+    disk->set_up = false;
+  }
+  disk->file.reset();
+}
+
+Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes,
+                                       CaptureSink* sink) {
+  if (!relay->file) return true;
+  Translator translator(this, disk, *relay, sink);
+  uint64_t total = 0;
+  while (total < max_bytes) {
+    const ssize_t count = read(relay->file.get(), buffer_.data(), buffer_.size());
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) return true;
+      // The files in debugfs are gone.
+      if (errno == EIO || errno == ENODEV) {
+        relay->decoder->Finish(&translator);
+        relay->file.reset();
+        NoteEnd(disk);
+        return true;
+      }
+      return ErrnoStatus(errno, "relay of " + disk->device.description.name());
+    }
+    if (count == 0) return true;
+    total += static_cast<uint64_t>(count);
+    relay->decoder->Decode(std::span(buffer_).first(static_cast<size_t>(count)), &translator);
+  }
+  return false;
+}
+
+uint64_t BlktraceSource::ReadDropped(const Disk& disk) const {
+  std::array<char, 32> text{};
+  const ssize_t count = pread(disk.dropped.get(), text.data(), text.size(), 0);
+  uint64_t dropped = 0;
+  if (count > 0) std::from_chars(text.data(), text.data() + count, dropped);
+  return dropped;
+}
+
+void BlktraceSource::ReportDropped(Disk* disk, CaptureSink* sink) {
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  const uint64_t rest = disk->loss.Rest(ReadDropped(*disk));
+  if (rest > 0) {
+    proto::Loss loss;
+    loss.set_reason(proto::RELAY_DROP);
+    loss.set_count(rest);
+    loss.set_device(disk->device.dev);
+    loss.set_from_ns(disk->last_drop_check_ns);
+    loss.set_to_ns(now_ns);
+    sink->OnLoss(loss);
+  }
+  disk->last_drop_check_ns = now_ns;
+}
+
+Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  bool drained = true;
+  CpuVisitor visitor;
+  size_t most_relays = 0;
+  for (const Disk& disk : disks_) most_relays = std::max(most_relays, disk.relays.size());
+  for (size_t i = 0; i < most_relays; ++i) {
+    for (Disk& disk : disks_) {
+      if (i >= disk.relays.size()) continue;
+      visitor.GoTo(disk.relays[i].cpu);
+      ASSIGN_OR_RETURN(const bool empty, ReadRelay(&disk, &disk.relays[i], max_bytes_each, sink));
+      drained = drained && empty;
+    }
+  }
+  for (Disk& disk : disks_) ReportDropped(&disk, sink);
+  // What an unfinished relay still holds may be of any age: the watermark waits for it.
+  if (drained) sink->OnWatermark(now_ns - kCommitMarginNs);
+  return OkStatus();
+}
+
+Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
+  std::vector<pollfd> waits;
+  for (const Disk& disk : disks_) {
+    for (const Relay& relay : disk.relays) {
+      if (relay.file) waits.push_back({relay.file.get(), POLLIN, 0});
+    }
+  }
+  if (waits.empty()) return false;
+  if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
+    return ErrnoStatus(errno, "waiting for blktrace");
+  }
+  RETURN_IF_ERROR(ReadAll(kTurnBytes, sink));
+  return true;
+}
+
+Status BlktraceSource::Stop(CaptureSink* sink) {
+  std::vector<int> errors;  // by disk
+  for (Disk& disk : disks_) {
+    errors.push_back(!disk.set_up || ioctl(disk.file.get(), kBlktraceStop) == 0 ? 0 : errno);
+  }
+  Status status = ReadAll(std::numeric_limits<uint64_t>::max(), sink);
+  kernel_lost_ = 0;
+  for (size_t i = 0; i < disks_.size(); ++i) {
+    Disk& disk = disks_[i];
+    // A pulled disk has taken its counter along.
+    kernel_lost_ += std::max(ReadDropped(disk), disk.loss.reported());
+    bool here = false;
+    for (Relay& relay : disk.relays) {
+      if (!relay.file) continue;
+      here = true;
+      Translator translator(this, &disk, relay, sink);
+      relay.decoder->Finish(&translator);
+    }
+    // One that was pulled, be it a moment ago, has nothing to stop.
+    if (here && errors[i] != 0 && status.ok()) {
+      status = ErrnoStatus(errors[i], "BLKTRACESTOP on " + disk.device.description.name());
+    }
+  }
+  for (Disk& disk : disks_) TearDown(&disk);
+  disks_.clear();
+  return status;
+}
+
+Result<uint64_t> BlktraceSource::KernelLost() {
+  if (disks_.empty()) return kernel_lost_;
+  uint64_t lost = 0;
+  for (const Disk& disk : disks_) lost += ReadDropped(disk);
+  return lost;
+}
+
+}  // namespace blktape

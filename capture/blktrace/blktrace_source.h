@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "capture/blktrace/blktrace_decoder.h"
+#include "capture/source/capture_source.h"
+#include "capture/source/live_source.h"
+#include "capture/source/ring_loss.h"
+#include "format/trace.pb.h"
+#include "host/kernel_fs.h"
+
+namespace blktape {
+
+struct BlktraceOptions {
+  uint64_t buffer_bytes_per_cpu = 0;  // 0: PlanBuffersHere()
+  // Where a running recording notes whose it is, so that what a crash left in the kernel can be
+  // told from another recorder's.
+  std::string state_folder = "/run/blktape";
+};
+
+// Records by the kernel's blktrace facility: one set of per-CPU relay files a disk, in debugfs. For
+// machines that have nothing else; a kernel in lockdown refuses it. One recorder a disk. One
+// thread.
+class BlktraceSource : public LiveSource {
+ public:
+  BlktraceSource(std::vector<CaptureDevice> devices, const BlktraceOptions& options);
+  ~BlktraceSource() override;
+
+  std::string_view name() const override { return "blktrace"; }
+  Status Start() override;
+  Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
+  Status Stop(CaptureSink* sink) override;
+  std::vector<CaptureDevice> devices() const override { return devices_; }
+
+  uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
+  Result<uint64_t> KernelLost() override;
+  std::optional<proto::LossReason> Ended(const CaptureDevice& device) const override;
+  // The relay's size is fixed while it runs.
+  Result<bool> Grow(uint64_t /*limit_bytes*/) override { return false; }
+
+ private:
+  struct Relay {
+    uint32_t cpu = 0;
+    uint32_t stream = 0;
+    UniqueFd file;
+    std::unique_ptr<BlktraceDecoder> decoder;
+  };
+  struct Disk {
+    CaptureDevice device;
+    UniqueFd file;
+    bool set_up = false;
+    std::string state_path;
+    UniqueFd dropped;
+    std::vector<Relay> relays;
+    RingLossAccount loss;
+    int64_t last_drop_check_ns = 0;
+  };
+  class Translator;
+
+  Status StartDisk(Disk* disk, uint32_t index);
+  // Returns the disk's folder name in debugfs/block.
+  Result<std::string> SetUp(Disk* disk);
+  Status OpenRelays(Disk* disk, uint32_t index, const std::string& folder);
+  bool RemoveDead(Disk* disk) const;
+  // What belonged to the tracing of the disk is gone in the kernel, and not by us.
+  void NoteEnd(Disk* disk);
+  void TearDown(Disk* disk);
+  // Reads a relay until it has no more or `max_bytes` were read; true if it has no more.
+  Result<bool> ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes, CaptureSink* sink);
+  Status ReadAll(uint64_t max_bytes_each, CaptureSink* sink);
+  uint64_t ReadDropped(const Disk& disk) const;
+  void ReportDropped(Disk* disk, CaptureSink* sink);
+
+  std::vector<CaptureDevice> devices_;
+  uint64_t buffer_bytes_per_cpu_;
+  std::string state_folder_;
+  std::optional<KernelFs> debugfs_;
+  std::vector<Disk> disks_;
+  std::vector<std::byte> buffer_;
+  uint64_t kernel_lost_ = 0;                               // after Stop
+  std::unordered_map<uint32_t, proto::LossReason> ended_;  // by dev_t
+};
+
+}  // namespace blktape

@@ -1,0 +1,285 @@
+#include "capture/session/capture_session.h"
+
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/byte_stream.h"
+#include "base/clock.h"
+#include "base/quantity.h"
+#include "base/sha256.h"
+#include "base/version.h"
+
+namespace blktape {
+namespace {
+
+constexpr int64_t kAnchorIntervalNs = 60 * kNanosPerSecond;
+constexpr int64_t kCheckIntervalNs = kNanosPerSecond;
+
+// For OwnIoJudge. Every 30 s, once with nothing left to do, xfs writes two empty commits ("covers"
+// its log), and btrfs commits what the commit before has freed.
+int64_t FurtherCommitsNs(const std::string& folder) {
+  struct statfs info{};
+  if (statfs(folder.c_str(), &info) != 0) return 0;
+  const auto type = static_cast<uint64_t>(info.f_type);
+  return type == XFS_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC ? 100 * kNanosPerSecond : 0;
+}
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CaptureSession>> CaptureSession::Begin(std::unique_ptr<LiveSource> source,
+                                                              const std::string& path,
+                                                              const SessionOptions& options) {
+  std::unique_ptr<CaptureSession> session(new CaptureSession(std::move(source), options));
+  RETURN_IF_ERROR(session->DrawSalt());
+  RETURN_IF_ERROR(session->Open(path));
+  session->pipeline_ = std::make_unique<CapturePipeline>(session->file_.get(), session->devices_,
+                                                         session->PipelineOptions());
+  session->source_->SetOwnPids(session->OwnPids(nullptr));
+  return session;
+}
+
+CaptureSession::CaptureSession(std::unique_ptr<LiveSource> source, const SessionOptions& options)
+    : source_(std::move(source)),
+      options_(options),
+      devices_(source_->devices()),
+      present_(devices_.size(), true),
+      start_(ReadClocks()),
+      clocks_(start_),
+      judge_([this](uint32_t device) { return own_disks_.count(device) > 0; },
+             [this](int64_t ns) { return LastSync(ns); }) {
+  devices_checked_ns_ = start_.monotonic_ns;
+  next_anchor_ns_ = start_.monotonic_ns + kAnchorIntervalNs;
+  LiveFigures ignored;
+  counter_.Fill(start_.monotonic_ns, /*begin_next=*/true, &ignored);
+}
+
+CaptureSession::~CaptureSession() = default;
+
+Status CaptureSession::DrawSalt() {
+  if (options_.process_names != "hashed") return OkStatus();
+  name_salt_.resize(16);
+  if (getrandom(name_salt_.data(), name_salt_.size(), 0) !=
+      static_cast<ssize_t>(name_salt_.size())) {
+    return ErrnoStatus(errno, "no random numbers to hash process names with");
+  }
+  return OkStatus();
+}
+
+proto::Header CaptureSession::MakeHeader() const {
+  const ClockReading now = ReadClocks();
+  proto::Header header;
+  header.set_tool_version(kVersion);
+  header.set_source(std::string(source_->name()));
+  header.set_host(HostName());
+  header.set_kernel(KernelRelease());
+  for (const CaptureDevice& device : devices_) *header.add_devices() = device.description;
+  *header.mutable_start() = now.anchor();
+  header.set_timezone(UtcOffset(now.wall_ns));
+  for (const std::string& word : options_.filter.Words()) header.add_filters(word);
+  header.set_process_names(options_.process_names);
+  header.set_command(options_.command);
+  header.set_buffer_bytes_per_cpu(source_->buffer_bytes_per_cpu());
+  return header;
+}
+
+std::unordered_set<uint32_t> CaptureSession::DisksHolding(const std::string& path) const {
+  std::unordered_set<uint32_t> indexes;
+  const Result<std::vector<CaptureDevice>> disks = sysfs_.UnderMount(FolderOf(path));
+  // On tmpfs or NFS: the trace causes no I/O here.
+  if (!disks.ok()) return indexes;
+  for (const CaptureDevice& disk : *disks) {
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      if (devices_[i].dev == disk.dev) indexes.insert(static_cast<uint32_t>(i));
+    }
+  }
+  return indexes;
+}
+
+Status CaptureSession::Open(const std::string& path) {
+  std::unique_ptr<RecordingFile> next;
+  ASSIGN_OR_RETURN(next, RecordingFile::Create(path, MakeHeader(), options_.file, &counter_));
+  old_file_ = std::exchange(file_, std::move(next));
+  own_disks_ = DisksHolding(path);
+  judge_.SetFurtherCommits(FurtherCommitsNs(FolderOf(path)));
+  next_tick_ns_ = 0;
+  return OkStatus();
+}
+
+std::optional<SyncInterval> CaptureSession::LastSync(int64_t ns) const {
+  const std::optional<SyncInterval> last = file_->file().LastSync(ns);
+  const std::optional<SyncInterval>& old = last_sync_of_old_;
+  if (!old || old->begin_ns > ns) return last;
+  return last && last->begin_ns > old->begin_ns ? last : old;
+}
+
+std::string CaptureSession::RenameProcess(std::string_view name) const {
+  if (options_.process_names == "none") return "";
+  MemorySource source(name_salt_ + std::string(name));
+  const Result<std::string> digest = Sha256Hex(&source);
+  return digest.ok() ? "#" + digest->substr(0, 12) : "#";
+}
+
+std::vector<uint32_t> CaptureSession::OwnPids(const RecordingFile* old) const {
+  std::vector<uint32_t> pids = {static_cast<uint32_t>(getpid()), file_->file().thread_id()};
+  if (old != nullptr) pids.push_back(old->file().thread_id());
+  return pids;
+}
+
+CapturePipelineOptions CaptureSession::PipelineOptions() {
+  CapturePipelineOptions options;
+  // The window that a crash may cost is divided among waiting for older I/Os in flight, the file's
+  // frame, and reading the rings.
+  options.hold_ns = options_.crash_window_ns / 5;
+  options.own_pids = OwnPids(nullptr);
+  options.is_own = [this](const IoRecord& record, const ProcessComm& comm) {
+    return !own_disks_.empty() && judge_.IsOwn(record, CommView(comm));
+  };
+  if (!options_.filter.empty()) {
+    options.keep = [this](const IoRecord& record) { return options_.filter.Keeps(record); };
+  }
+  if (options_.process_names != "recorded") {
+    options.rename_process = [this](std::string_view name) { return RenameProcess(name); };
+  }
+  return options;
+}
+
+Status CaptureSession::CheckClocks() {
+  const ClockReading now = ReadClocks();
+  const std::vector<proto::Mark> marks = clocks_.OnReading(now);
+  for (const proto::Mark& mark : marks) RETURN_IF_ERROR(file_->WriteMark(mark));
+  if (marks.empty() && now.monotonic_ns < next_anchor_ns_) return OkStatus();
+  next_anchor_ns_ = now.monotonic_ns + kAnchorIntervalNs;
+  return file_->WriteAnchor(now.anchor());
+}
+
+void CaptureSession::CheckOverruns() {
+  const Result<uint64_t> lost = source_->KernelLost();
+  if (!lost.ok() || *lost <= kernel_lost_) return;
+  kernel_lost_ = *lost;
+  const Result<bool> grown = source_->Grow(options_.buffer_limit_bytes);
+  if (grown.ok() && *grown) {
+    news_.push_back("events were lost; buffers grown to " +
+                    FormatBytes(source_->buffer_bytes_per_cpu()) + " a CPU");
+  }
+}
+
+void CaptureSession::CheckDevices() {
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (!present_[i]) continue;
+    std::optional<proto::LossReason> ended = source_->Ended(devices_[i]);
+    if (!ended && !sysfs_.IsPresent(devices_[i])) ended = proto::DEVICE_REMOVED;
+    if (!ended) continue;
+    present_[i] = false;
+    proto::Loss loss;
+    loss.set_reason(*ended);
+    loss.set_device(devices_[i].dev);
+    // At some moment since the last look.
+    loss.set_from_ns(devices_checked_ns_);
+    loss.set_detail(devices_[i].description.name() +
+                    (*ended == proto::TRACING_ENDED
+                         ? " is recorded no more: somebody has ended its tracing (blktrace -k)"
+                         : " is gone"));
+    pipeline_->OnLoss(loss);
+    news_.push_back(loss.detail());
+  }
+  devices_checked_ns_ = now_ns;
+}
+
+bool CaptureSession::CheckWorld() {
+  CheckDevices();
+  CheckOverruns();
+  if (file_->paused() != was_paused_) {
+    was_paused_ = file_->paused();
+    news_.push_back(was_paused_ ? "the disk of the trace is full: waiting for space, I/O is lost"
+                                : "there is space for the trace again");
+  }
+  return std::find(present_.begin(), present_.end(), true) != present_.end();
+}
+
+Result<bool> CaptureSession::Turn(int timeout_ms) {
+  ASSIGN_OR_RETURN(bool more, source_->Poll(timeout_ms, pipeline_.get()));
+  RETURN_IF_ERROR(pipeline_->status());
+  RETURN_IF_ERROR(CheckClocks());
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  if (now_ns >= next_tick_ns_) {
+    next_tick_ns_ = now_ns + options_.crash_window_ns * 2 / 5;
+    RETURN_IF_ERROR(file_->Tick());
+  }
+  if (now_ns >= next_check_ns_) {
+    next_check_ns_ = now_ns + kCheckIntervalNs;
+    more = CheckWorld() && more;
+  }
+  return more;
+}
+
+Status CaptureSession::Close(RecordingFile* file, proto::Summary* summary) {
+  *summary->mutable_end() = ReadClocks().anchor();
+  const Status finished = file->Finish(*summary);
+  lost_before_ += file->lost_events();
+  if (finished.ok()) ++files_finished_;
+  return finished;
+}
+
+Status CaptureSession::Rotate(const std::string& next_path) {
+  RETURN_IF_ERROR(Open(next_path));
+  proto::Summary summary;
+  pipeline_->FillSummary(&summary);
+  pipeline_->SetWriter(file_.get());
+  const std::unique_ptr<RecordingFile> old = std::move(old_file_);
+  const std::vector<uint32_t> own = OwnPids(old.get());
+  pipeline_->SetOwnPids(own);
+  source_->SetOwnPids(own);
+  const Status closed = Close(old.get(), &summary);
+  last_sync_of_old_ = old->file().LastSync(ReadClocks().monotonic_ns);
+  return closed;
+}
+
+Status CaptureSession::Finish() {
+  if (finished_) return OkStatus();
+  finished_ = true;
+  const Status stopped = source_->Stop(pipeline_.get());
+  CheckDevices();  // one may have gone since the last look
+  const Status delivered = pipeline_->Finish();
+  proto::Summary summary;
+  pipeline_->FillSummary(&summary);
+  Status closed = Close(file_.get(), &summary);
+  // Now that nothing is recorded any more: it reads and writes the whole file.
+  if (closed.ok()) file_->Compact();
+  RETURN_IF_ERROR(stopped);
+  RETURN_IF_ERROR(delivered);
+  return closed;
+}
+
+LiveFigures CaptureSession::Figures(bool begin_interval) {
+  LiveFigures figures;
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  counter_.Fill(now_ns, begin_interval, &figures);
+  figures.elapsed_ns = now_ns - start_.monotonic_ns;
+  figures.lost_events = lost_before_ + (finished_ ? 0 : file_->lost_events());
+  const CaptureCounts counts = pipeline_->counts();
+  figures.own_excluded = counts.own_excluded;
+  figures.filtered = counts.filtered;
+  figures.file_bytes = file_->bytes_written();
+  figures.files_finished = files_finished_;
+  figures.buffer_bytes_per_cpu = source_->buffer_bytes_per_cpu();
+  figures.cpu_ns = ProcessCpuNs();
+  figures.paused = file_->paused();
+  return figures;
+}
+
+std::vector<std::string> CaptureSession::TakeNews() { return std::exchange(news_, {}); }
+
+}  // namespace blktape

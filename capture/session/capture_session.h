@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "capture/assemble/capture_pipeline.h"
+#include "capture/session/live_figures.h"
+#include "capture/session/own_io.h"
+#include "capture/session/record_filter.h"
+#include "capture/session/recording_file.h"
+#include "capture/session/trace_file.h"
+#include "capture/source/live_source.h"
+#include "format/trace.pb.h"
+#include "host/block_device.h"
+#include "host/machine.h"
+
+namespace blktape {
+
+struct SessionOptions {
+  // What a crash may cost at most.
+  int64_t crash_window_ns = kNanosPerSecond;
+  RecordFilter filter;
+  // "recorded", "hashed" or "none".
+  std::string process_names = "recorded";
+  std::string command;              // run under the recording, for the header
+  uint64_t buffer_limit_bytes = 0;  // rings grow up to this when overruns appear
+  TraceFileOptions file;
+};
+
+// A recording under way: moves I/O from a live source into a trace until told to end. One thread.
+class CaptureSession {
+ public:
+  // Takes a started source. kAlreadyExists, kPermissionDenied ...: the file cannot be made.
+  static Result<std::unique_ptr<CaptureSession>> Begin(std::unique_ptr<LiveSource> source,
+                                                       const std::string& path,
+                                                       const SessionOptions& options);
+  // Without Finish: the source is removed, PATH.partial stays.
+  ~CaptureSession();
+
+  // Waits at most `timeout_ms` for news and deals with it. False: the recording has come to its
+  // end, as all its disks have gone. A failure (the disk of the trace is broken) ends it too;
+  // Finish may still save what there is.
+  Result<bool> Turn(int timeout_ms);
+
+  // Ends the file being written and goes on in a new one. Nothing is lost between the two.
+  Status Rotate(const std::string& next_path);
+
+  // Ends the recording: what is in flight and in the rings is delivered, the trace finished.
+  Status Finish();
+
+  // `begin_interval`: rate and depth of the next call are counted from this one.
+  LiveFigures Figures(bool begin_interval);
+  const RecordingFile& file() const { return *file_; }
+  const LiveSource& source() const { return *source_; }
+  // Things a person should know, since the last call: a disk vanished, buffers were grown, the disk
+  // is full.
+  std::vector<std::string> TakeNews();
+
+ private:
+  CaptureSession(std::unique_ptr<LiveSource> source, const SessionOptions& options);
+
+  // Hashed process names get a salt that nobody knows; without it a name could be found by hashing
+  // a list of names.
+  Status DrawSalt();
+  // Makes `path` the file that is written; the one before becomes old_file_.
+  Status Open(const std::string& path);
+  Status Close(RecordingFile* file, proto::Summary* summary);
+  std::optional<SyncInterval> LastSync(int64_t ns) const;
+  proto::Header MakeHeader() const;
+  // Of this recorder's threads: it, the one that writes, and that of `old`, if any, which has I/O
+  // in flight still. Those before it have ended, and their ids may be somebody else's by now.
+  std::vector<uint32_t> OwnPids(const RecordingFile* old) const;
+  CapturePipelineOptions PipelineOptions();
+  std::string RenameProcess(std::string_view name) const;
+  Status CheckClocks();
+  // Reports disks that vanished, or that the source can tell no more of.
+  void CheckDevices();
+  // Each second: the disks, overruns, a full disk. False: no disk is left.
+  bool CheckWorld();
+  void CheckOverruns();
+  // Which recorded disks hold `path`.
+  std::unordered_set<uint32_t> DisksHolding(const std::string& path) const;
+
+  std::unique_ptr<LiveSource> source_;
+  SessionOptions options_;
+  std::vector<CaptureDevice> devices_;
+  std::vector<bool> present_;  // by device
+  BlockDevices sysfs_;
+  FigureCounter counter_;
+  ClockReading start_;
+  ClockWatch clocks_;
+  std::string name_salt_;                   // hashed process names
+  std::unordered_set<uint32_t> own_disks_;  // indexes of devices that hold the trace
+  OwnIoJudge judge_;
+  std::unique_ptr<RecordingFile> file_;
+  std::unique_ptr<RecordingFile> old_file_;  // while one is exchanged for the next
+  std::optional<SyncInterval> last_sync_of_old_;
+  std::unique_ptr<CapturePipeline> pipeline_;
+  std::vector<std::string> news_;
+  int64_t next_tick_ns_ = 0;
+  int64_t next_anchor_ns_ = 0;
+  int64_t next_check_ns_ = 0;
+  int64_t devices_checked_ns_ = 0;
+  uint64_t kernel_lost_ = 0;
+  bool was_paused_ = false;
+  uint64_t files_finished_ = 0;
+  uint64_t lost_before_ = 0;  // in files already finished
+  bool finished_ = false;
+};
+
+}  // namespace blktape

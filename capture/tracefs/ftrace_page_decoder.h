@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "capture/source/block_event.h"
+#include "capture/source/capture_source.h"
+#include "capture/tracefs/tracefs_format.h"
+
+namespace blktape {
+
+// Where to find what we read of one block_* event: offsets from the kernel that wrote the page.
+struct FtraceEventLayout {
+  BlockAction action = BlockAction::kQueue;
+  TracefsField pid;  // common_pid
+  TracefsField dev;
+  TracefsField sector;
+  TracefsField rwbs;
+  std::optional<TracefsField> nr_sector;  // block_split tells none
+  std::optional<TracefsField> bytes;      // block_rq_issue and others: exact, also for passthrough
+  std::optional<TracefsField> error;
+  std::optional<TracefsField> comm;
+  std::optional<TracefsField> new_sector;  // block_split
+  std::optional<TracefsField> old_dev;     // block_bio_remap, block_rq_remap
+  std::optional<TracefsField> old_sector;
+  uint32_t min_bytes = 0;  // a shorter event lacks one of the fields
+};
+
+// The layouts of the events a recording enables and of the pages they come in. Immutable once
+// built; shared by all decoders of a recording.
+class FtraceFormats {
+ public:
+  // `header_page` is the text of events/header_page.
+  static Result<FtraceFormats> Create(std::string_view header_page);
+
+  // `format` is the text of events/block/NAME/format. kUnimplemented for an event that this decoder
+  // does not know, kDataLoss for a text without the fields needed.
+  Status AddEvent(std::string_view format);
+
+  const TracefsPageLayout& page() const { return page_; }
+  // Null for an event id that was not added.
+  const FtraceEventLayout* Find(uint32_t id) const;
+
+ private:
+  TracefsPageLayout page_;
+  // Sorted by id: a dozen at most.
+  std::vector<std::pair<uint32_t, FtraceEventLayout>> events_;
+};
+
+// The events a recording needs to enable, by name: "block_bio_queue", "block_rq_issue", ... Those a
+// kernel lacks may be left out, except block_rq_issue and block_rq_complete.
+std::span<const std::string_view> FtraceBlockEvents();
+
+// Decodes the ring-buffer pages of one CPU, as read from per_cpu/cpuN/trace_pipe_raw, in the order
+// read. Pure: bytes in, events out. Pages of a machine with the byte order of this one. Memory:
+// constant.
+class FtracePageDecoder {
+ public:
+  // `formats` must outlive the decoder. Events go out under stream number `cpu`.
+  FtracePageDecoder(const FtraceFormats* formats, uint32_t cpu) : formats_(formats), cpu_(cpu) {}
+
+  // One page, whole or shortened to its used part. Events the kernel says it lost before this page
+  // become a RING_OVERRUN (with count where the kernel stored it), bytes that make no sense a
+  // DAMAGED_INPUT, events of unknown id an UNDECODABLE_EVENT.
+  void DecodePage(std::span<const std::byte> page, CaptureSink* sink);
+
+  // Time of the newest event so far; absent before the first.
+  std::optional<int64_t> last_ns() const { return last_ns_; }
+  uint64_t events() const { return events_; }
+  // Sum of the counts of RING_OVERRUN losses reported.
+  uint64_t lost() const { return lost_; }
+
+ private:
+  bool DecodeEvent(std::span<const std::byte> payload, int64_t time_ns, CaptureSink* sink);
+  void ReportMissed(std::span<const std::byte> page, uint64_t commit, int64_t page_ns,
+                    CaptureSink* sink);
+  void ReportDamage(const char* what, CaptureSink* sink) const;
+
+  const FtraceFormats* formats_;
+  uint32_t cpu_;
+  std::optional<int64_t> last_ns_;
+  uint64_t events_ = 0;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace blktape

@@ -1,0 +1,306 @@
+#include "capture/tracefs/tracefs_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "capture/source/source_errors.h"
+
+namespace blktape {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An event takes its time stamp first and is committed a moment later; a virtual CPU that loses its
+// core in between can take milliseconds.
+constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
+// A CPU under flood must not keep us from the others.
+constexpr int kPagesPerTurn = 256;
+constexpr int64_t kRefreshIntervalNs = 2 * kNanosPerSecond;
+// Per cent of a full ring that ends a Poll early.
+constexpr std::string_view kWakePercent = "25";
+
+}  // namespace
+
+// Between a decoder and the session: puts the disk for its partitions, and numbers to gaps.
+class TracefsSource::Translator : public CaptureSink {
+ public:
+  Translator(TracefsSource* source, Ring* ring, CaptureSink* sink)
+      : source_(source), ring_(ring), sink_(sink) {}
+
+  void OnEvent(uint32_t stream, const BlockEvent& event) override {
+    const auto disk = source_->disk_of_.find(event.device);
+    if (disk == source_->disk_of_.end()) return sink_->OnEvent(stream, event);
+    BlockEvent moved = event;
+    moved.device = disk->second;
+    sink_->OnEvent(stream, moved);
+  }
+  void OnLoss(const proto::Loss& loss) override {
+    if (loss.reason() != proto::RING_OVERRUN) return sink_->OnLoss(loss);
+    const auto total = [this]() -> uint64_t {
+      const Result<RingStats> stats = source_->ReadStats(*ring_);
+      return stats.ok() ? stats->lost() : 0;
+    };
+    const std::optional<uint64_t> stored =
+        loss.has_count() ? std::optional<uint64_t>(loss.count()) : std::nullopt;
+    const uint64_t count = ring_->loss.OnGap(stored, total);
+    // Already reported, by the running total.
+    if (count == 0) return;
+    proto::Loss counted = loss;
+    counted.set_count(count);
+    sink_->OnLoss(counted);
+  }
+  void OnWatermark(int64_t ns) override { sink_->OnWatermark(ns); }
+  void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) override {
+    sink_->OnFinished(stream, record, comm);
+  }
+  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
+    sink_->OnQueuedSizes(op, bytes, count);
+  }
+  void OnFlaggedWrites(uint64_t count) override { sink_->OnFlaggedWrites(count); }
+  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+    sink_->OnProcessName(pid, comm);
+  }
+  void OnAnchor(const proto::ClockAnchor& anchor) override { sink_->OnAnchor(anchor); }
+
+ private:
+  TracefsSource* source_;
+  Ring* ring_;
+  CaptureSink* sink_;
+};
+
+std::string DeviceFilter(std::vector<uint32_t> devs) {
+  std::sort(devs.begin(), devs.end());
+  devs.erase(std::unique(devs.begin(), devs.end()), devs.end());
+  std::string filter;
+  for (size_t begin = 0; begin < devs.size();) {
+    size_t end = begin + 1;
+    while (end < devs.size() && devs[end] == devs[end - 1] + 1) ++end;
+    if (!filter.empty()) filter += " || ";
+    filter += end - begin == 1
+                  ? fmt::format("dev == {}", devs[begin])
+                  : fmt::format("(dev >= {} && dev <= {})", devs[begin], devs[end - 1]);
+    begin = end;
+  }
+  return filter;
+}
+
+TracefsSource::TracefsSource(std::vector<CaptureDevice> devices, const TracefsOptions& options)
+    : devices_(std::move(devices)),
+      buffer_bytes_per_cpu_(options.buffer_bytes_per_cpu != 0 ? options.buffer_bytes_per_cpu
+                                                              : PlanBuffersHere().bytes_per_cpu) {}
+
+Status TracefsSource::Start() {
+  Result<KernelFs> tracefs = KernelFs::Tracefs();
+  if (!tracefs.ok()) return ExplainSourceFailure(tracefs.status(), name());
+  tracefs_ = std::move(tracefs).value();
+  RemoveDeadInstances(tracefs_->folder());
+  Result<std::unique_ptr<TraceInstance>> instance = TraceInstance::Create(tracefs_->folder());
+  if (!instance.ok()) return ExplainSourceFailure(instance.status(), name());
+  instance_ = std::move(instance).value();
+  const Status configured = Configure();
+  if (configured.ok()) return OkStatus();
+  rings_.clear();
+  instance_.reset();
+  return ExplainSourceFailure(configured, name());
+}
+
+Status TracefsSource::Configure() {
+  RETURN_IF_ERROR(instance_->Set("tracing_on", "0"));
+  RETURN_IF_ERROR(instance_->Set("trace_clock", "mono"));
+  RETURN_IF_ERROR(
+      instance_->Set("buffer_size_kb", fmt::format("{}", (buffer_bytes_per_cpu_ + 1023) / 1024)));
+  // Kernels before 6.1 or so lack it for instances: then Poll wakes by its time alone.
+  (void)instance_->Set("buffer_percent", kWakePercent);
+  // The events name the process themselves.
+  (void)instance_->Set("options/record-cmd", "0");
+  RETURN_IF_ERROR(LoadFormats());
+  RETURN_IF_ERROR(SetFilter());
+  RETURN_IF_ERROR(OpenRings());
+  for (const std::string& event : events_) {
+    RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/enable", "1"));
+  }
+  return instance_->Set("tracing_on", "1");
+}
+
+Status TracefsSource::LoadFormats() {
+  const std::string events = tracefs_->folder() + "/events/";
+  ASSIGN_OR_RETURN(const std::string header_page, ReadFile(events + "header_page"));
+  ASSIGN_OR_RETURN(formats_, FtraceFormats::Create(header_page));
+  for (const std::string_view name : FtraceBlockEvents()) {
+    const Result<std::string> format = ReadFile(events + "block/" + std::string(name) + "/format");
+    if (!format.ok()) {
+      if (name == "block_rq_issue" || name == "block_rq_complete") return format.status();
+      continue;
+    }
+    RETURN_IF_ERROR(formats_->AddEvent(*format));
+    events_.emplace_back(name);
+  }
+  page_.resize(formats_->page().page_bytes());
+  return OkStatus();
+}
+
+Status TracefsSource::SetFilter() {
+  std::vector<uint32_t> devs;
+  std::unordered_map<uint32_t, uint32_t> disk_of;
+  for (const CaptureDevice& disk : devices_) {
+    devs.push_back(disk.dev);
+    for (const uint32_t partition : sysfs_.PartitionsOf(disk)) {
+      devs.push_back(partition);
+      disk_of[partition] = disk.dev;
+    }
+  }
+  std::string filter = DeviceFilter(std::move(devs));
+  if (filter == filter_) return OkStatus();
+  for (const std::string& event : events_) {
+    RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/filter", filter));
+  }
+  filter_ = std::move(filter);
+  // Old ones stay: events of a partition that has just gone may still be in the ring.
+  for (const auto& [partition, disk] : disk_of) disk_of_[partition] = disk;
+  return OkStatus();
+}
+
+Status TracefsSource::Refresh() {
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  if (now_ns < next_refresh_ns_) return OkStatus();
+  next_refresh_ns_ = now_ns + kRefreshIntervalNs;
+  for (Ring& ring : rings_) ring.absent = false;
+  return SetFilter();
+}
+
+Status TracefsSource::OpenRings() {
+  std::error_code error;
+  for (fs::directory_iterator it(instance_->Path("per_cpu"), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.substr(0, 3) != "cpu") continue;
+    Ring ring;
+    ring.cpu = static_cast<uint32_t>(std::strtoul(name.c_str() + 3, nullptr, 10));
+    const std::string pages = it->path().string() + "/trace_pipe_raw";
+    ring.pages.reset(open(pages.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!ring.pages) return ErrnoStatus(errno, pages);
+    const std::string stats = it->path().string() + "/stats";
+    ring.stats.reset(open(stats.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!ring.stats) return ErrnoStatus(errno, stats);
+    ring.decoder = std::make_unique<FtracePageDecoder>(&*formats_, ring.cpu);
+    rings_.push_back(std::move(ring));
+  }
+  if (error) return ErrnoStatus(error.value(), instance_->Path("per_cpu"));
+  std::sort(rings_.begin(), rings_.end(),
+            [](const Ring& a, const Ring& b) { return a.cpu < b.cpu; });
+  return OkStatus();
+}
+
+Result<RingStats> TracefsSource::ReadStats(const Ring& ring) const {
+  std::array<char, 1024> text{};
+  const ssize_t count = pread(ring.stats.get(), text.data(), text.size(), 0);
+  if (count < 0) return ErrnoStatus(errno, fmt::format("statistics of CPU {}'s ring", ring.cpu));
+  return ParseRingStats(std::string_view(text.data(), static_cast<size_t>(count)));
+}
+
+Result<bool> TracefsSource::ReadRing(Ring* ring, int max_pages, CaptureSink* sink) {
+  Translator translator(this, ring, sink);
+  for (int i = 0; i < max_pages; ++i) {
+    const ssize_t count = read(ring->pages.get(), page_.data(), page_.size());
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == ENODEV) ring->absent = true;
+      if (errno == EAGAIN || errno == ENODEV) return true;
+      return ErrnoStatus(errno, fmt::format("ring of CPU {}", ring->cpu));
+    }
+    if (count == 0) return true;
+    ring->decoder->DecodePage(std::span(page_).first(static_cast<size_t>(count)), &translator);
+  }
+  return false;
+}
+
+Result<bool> TracefsSource::ReadRings(CaptureSink* sink) {
+  bool all_drained = true;
+  int64_t watermark_ns = Clock::Monotonic()->NowNs() - kCommitMarginNs;
+  for (Ring& ring : rings_) {
+    if (ring.absent) continue;
+    ASSIGN_OR_RETURN(const bool drained, ReadRing(&ring, kPagesPerTurn, sink));
+    if (!drained) {
+      all_drained = false;
+      watermark_ns = std::min(watermark_ns, ring.decoder->last_ns().value_or(0));
+    }
+  }
+  sink->OnWatermark(watermark_ns);
+  return all_drained;
+}
+
+Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
+  std::vector<pollfd> waits;
+  waits.reserve(rings_.size());
+  for (const Ring& ring : rings_) {
+    waits.push_back({ring.absent ? -1 : ring.pages.get(), POLLIN, 0});
+  }
+  if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
+    return ErrnoStatus(errno, "waiting for tracefs");
+  }
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool drained, ReadRings(sink));
+  RETURN_IF_ERROR(Refresh());
+  return true;
+}
+
+Status TracefsSource::Stop(CaptureSink* sink) {
+  if (instance_ == nullptr) return OkStatus();
+  for (const std::string& event : events_) {
+    RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/enable", "0"));
+  }
+  RETURN_IF_ERROR(instance_->Set("tracing_on", "0"));
+  // In turns here too: a backlog read ring by ring would not fit what the merger may hold.
+  for (bool drained = false; !drained;) {
+    ASSIGN_OR_RETURN(drained, ReadRings(sink));
+  }
+  kernel_lost_ = 0;
+  for (Ring& ring : rings_) {
+    ASSIGN_OR_RETURN(const RingStats stats, ReadStats(ring));
+    kernel_lost_ += stats.lost();
+    const uint64_t rest = ring.loss.Rest(stats.lost());
+    if (rest == 0) continue;
+    proto::Loss loss;
+    loss.set_reason(proto::RING_OVERRUN);
+    loss.set_count(rest);
+    loss.set_cpu(ring.cpu);
+    loss.set_detail("place not known: by the kernel's counters at the end");
+    sink->OnLoss(loss);
+  }
+  rings_.clear();
+  const Status removed = instance_->Remove();
+  instance_.reset();
+  return removed;
+}
+
+Result<uint64_t> TracefsSource::KernelLost() {
+  if (instance_ == nullptr) return kernel_lost_;
+  uint64_t lost = 0;
+  for (const Ring& ring : rings_) {
+    ASSIGN_OR_RETURN(const RingStats stats, ReadStats(ring));
+    lost += stats.lost();
+  }
+  return lost;
+}
+
+Result<bool> TracefsSource::Grow(uint64_t limit_bytes) {
+  if (instance_ == nullptr) return false;
+  const uint64_t bytes = buffer_bytes_per_cpu_ * 2;
+  const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  if (bytes * cpus > limit_bytes) return false;
+  RETURN_IF_ERROR(instance_->Set("buffer_size_kb", fmt::format("{}", bytes / 1024)));
+  buffer_bytes_per_cpu_ = bytes;
+  return true;
+}
+
+}  // namespace blktape
