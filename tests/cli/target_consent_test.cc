@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "format/io_record.h"
 #include "replay/replayer.h"
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

@@ -10,8 +10,8 @@
 #include "replay/issue/lane_progress.h"
 #include "replay/plan/trace_stream.h"
 #include "replay/run.h"
-#include "tests/replay/fake_records.h"
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/fake_records.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

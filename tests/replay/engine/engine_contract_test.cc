@@ -13,7 +13,7 @@
 #include "host/block_stat.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/target/target.h"
-#include "tests/replay/engine/test_devices.h"
+#include "tests/replay/target/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/engine/nowait.h"
-#include "tests/replay/engine/test_devices.h"
+#include "tests/replay/target/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/replay/fake_records.h"
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/fake_records.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

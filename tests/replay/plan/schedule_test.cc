@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/replay/fake_records.h"
+#include "tests/replay/plan/fake_records.h"
 
 namespace blktape {
 namespace {

@@ -11,7 +11,7 @@
 #include "capture/source/capture_source.h"
 #include "format/trace.pb.h"
 #include "host/mount_table.h"
-#include "tests/live/fake_sysfs.h"
+#include "tests/host/fake_sysfs.h"
 
 namespace blktape {
 namespace {

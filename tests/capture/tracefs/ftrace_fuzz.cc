@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "capture/tracefs/ftrace_page_decoder.h"
-#include "tests/capture/recording_sink.h"
+#include "tests/capture/source/recording_sink.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "replay/issue/feed.h"
 #include "replay/outcome/lateness_split.h"
 #include "replay/plan/plan.h"
-#include "tests/replay/fake_records.h"
+#include "tests/replay/plan/fake_records.h"
 
 namespace blktape {
 namespace {

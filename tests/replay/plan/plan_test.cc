@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/replay/fake_records.h"
+#include "tests/replay/plan/fake_records.h"
 
 namespace blktape {
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/replay/engine/test_devices.h"
+#include "tests/replay/target/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"
 

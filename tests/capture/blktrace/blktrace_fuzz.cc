@@ -5,7 +5,7 @@
 #include <span>
 
 #include "capture/blktrace/blktrace_decoder.h"
-#include "tests/capture/recording_sink.h"
+#include "tests/capture/source/recording_sink.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

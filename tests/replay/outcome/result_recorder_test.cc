@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/capture/import_for_test.h"
+#include "tests/capture/files/import_for_test.h"
 #include "tests/support/requires.h"
 
 namespace blktape {

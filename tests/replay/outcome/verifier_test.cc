@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

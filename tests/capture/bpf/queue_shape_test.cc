@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tests/live/fake_sysfs.h"
+#include "tests/host/fake_sysfs.h"
 
 namespace blktape {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/decompress.h"
 #include "base/file.h"
 #include "capture/source/rwbs.h"
-#include "tests/capture/recording_sink.h"
+#include "tests/capture/source/recording_sink.h"
 
 namespace blktape {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "replay/prepare/prepare_journal.h"
-#include "tests/replay/fake_records.h"
-#include "tests/replay/temp_trace.h"
+#include "tests/replay/plan/fake_records.h"
+#include "tests/replay/plan/temp_trace.h"
 
 namespace blktape {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/replay/engine/test_devices.h"
+#include "tests/replay/target/test_devices.h"
 
 #include <fcntl.h>
 #include <unistd.h>

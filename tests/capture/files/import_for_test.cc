@@ -1,4 +1,4 @@
-#include "tests/capture/import_for_test.h"
+#include "tests/capture/files/import_for_test.h"
 
 #include <gtest/gtest.h>
 

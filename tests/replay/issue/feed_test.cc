@@ -11,7 +11,7 @@
 
 #include "replay/issue/buffer_arena.h"
 #include "replay/plan/plan.h"
-#include "tests/replay/fake_records.h"
+#include "tests/replay/plan/fake_records.h"
 
 namespace blktape {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/byte_stream.h"
 #include "capture/files/file_source.h"
-#include "tests/capture/blktrace_bytes.h"
-#include "tests/capture/import_for_test.h"
-#include "tests/capture/recording_sink.h"
+#include "tests/capture/blktrace/blktrace_bytes.h"
+#include "tests/capture/files/import_for_test.h"
+#include "tests/capture/source/recording_sink.h"
 
 namespace blktape {
 namespace {

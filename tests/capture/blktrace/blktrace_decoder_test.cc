@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/capture/blktrace_bytes.h"
-#include "tests/capture/recording_sink.h"
+#include "tests/capture/blktrace/blktrace_bytes.h"
+#include "tests/capture/source/recording_sink.h"
 
 namespace blktape {
 namespace {
