@@ -35,7 +35,7 @@ struct ImportOptions {
 
 struct Imported {
   std::string description;
-  std::vector<CaptureDevice> devices;
+  std::vector<Disk> devices;
   std::vector<std::string> files;
   CaptureCounts counts;
   proto::Summary summary;
@@ -67,7 +67,7 @@ proto::Header HeaderOf(const FileSource& source, const ImportOptions& options,
   proto::Header header;
   header.set_tool_version(kVersion);
   header.set_source(std::string(source.name()));
-  for (const CaptureDevice& device : source.devices()) *header.add_devices() = device.description;
+  for (const Disk& device : source.devices()) *header.add_devices() = device.description;
   if (source.start()) *header.mutable_start() = *source.start();
   for (const std::string& path : paths) {
     header.add_imported_from(path == "-" ? path : std::filesystem::path(path).filename().string());
@@ -144,7 +144,7 @@ void PrintText(const ImportOptions& options, const Imported& result) {
   const CaptureCounts& counts = result.counts;
   std::printf("read      %zu %s, %s\n", result.files.size(),
               result.files.size() == 1 ? "file" : "files", result.description.c_str());
-  for (const CaptureDevice& device : result.devices) {
+  for (const Disk& device : result.devices) {
     std::printf("device    %s (%u:%u)%s\n", device.description.name().c_str(),
                 device.description.major(), device.description.minor(),
                 device.bio_based.value_or(false) ? ", takes bios as they are" : "");
@@ -195,7 +195,7 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
   json["output_bytes"] = result.size_bytes;
   json["format"] = result.description;
   json["files"] = result.files;
-  for (const CaptureDevice& device : result.devices) {
+  for (const Disk& device : result.devices) {
     json["devices"].push_back(device.description.name());
   }
   const CaptureCounts& counts = result.counts;

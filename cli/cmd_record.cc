@@ -57,28 +57,27 @@ struct RecordFlags {
   std::vector<std::string> command;
 };
 
-std::string NamesOf(const std::vector<CaptureDevice>& devices) {
+std::string NamesOf(const std::vector<Disk>& devices) {
   std::string names;
-  for (const CaptureDevice& device : devices) {
+  for (const Disk& device : devices) {
     names += (names.empty() ? "" : ", ") + device.description.name();
     if (!device.description.model().empty()) names += " (" + device.description.model() + ")";
   }
   return names;
 }
 
-Result<std::vector<CaptureDevice>> ChooseDevices(const RecordFlags& flags) {
+Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags) {
   const BlockDevices sysfs;
-  std::vector<CaptureDevice> chosen;
-  const auto add = [&chosen](const std::vector<CaptureDevice>& found) {
-    for (const CaptureDevice& device : found) {
-      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const CaptureDevice& one) {
-        return one.dev == device.dev;
-      });
+  std::vector<Disk> chosen;
+  const auto add = [&chosen](const std::vector<Disk>& found) {
+    for (const Disk& device : found) {
+      const bool known = std::any_of(chosen.begin(), chosen.end(),
+                                     [&](const Disk& one) { return one.dev == device.dev; });
       if (!known) chosen.push_back(device);
     }
   };
   for (const std::string& name : flags.devices) {
-    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.Under(name));
+    ASSIGN_OR_RETURN(const std::vector<Disk> found, sysfs.Under(name));
     const std::string base = name.substr(name.rfind('/') + 1);
     if (found.size() != 1 || found[0].description.name() != base) {
       std::fprintf(stderr, "%s lies on %s: recording that\n", name.c_str(), NamesOf(found).c_str());
@@ -86,11 +85,11 @@ Result<std::vector<CaptureDevice>> ChooseDevices(const RecordFlags& flags) {
     add(found);
   }
   for (const std::string& path : flags.mounts) {
-    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.UnderMount(path));
+    ASSIGN_OR_RETURN(const std::vector<Disk> found, sysfs.UnderMount(path));
     add(found);
   }
   if (flags.all) {
-    ASSIGN_OR_RETURN(const std::vector<CaptureDevice> found, sysfs.AllPhysical());
+    ASSIGN_OR_RETURN(const std::vector<Disk> found, sysfs.AllPhysical());
     add(found);
   }
   if (chosen.empty()) {
@@ -157,7 +156,7 @@ void PrintJson(const CaptureSession& session, const LiveFigures& figures,
   nlohmann::ordered_json json;
   json["path"] = session.file().path();
   json["source"] = std::string(session.source().name());
-  for (const CaptureDevice& device : session.source().devices()) {
+  for (const Disk& device : session.source().devices()) {
     json["devices"].push_back(device.description.name());
   }
   json["files_finished"] = figures.files_finished;
@@ -176,13 +175,13 @@ void PrintJson(const CaptureSession& session, const LiveFigures& figures,
 // Where traces go: one file, or a folder of files named by disk and time.
 class Output {
  public:
-  static Result<Output> Create(const RecordFlags& flags, const std::vector<CaptureDevice>& disks) {
+  static Result<Output> Create(const RecordFlags& flags, const std::vector<Disk>& disks) {
     Output output;
     if (flags.output.empty()) {
       return Status(StatusCode::kInvalidArgument, "where to?\n  try:  -o monday.tape");
     }
     output.name_ = flags.output;
-    for (const CaptureDevice& disk : disks) output.disks_.push_back(disk.description.name());
+    for (const Disk& disk : disks) output.disks_.push_back(disk.description.name());
     std::error_code unreadable;
     output.is_folder_ = std::filesystem::is_directory(flags.output, unreadable);
     if (flags.rotate_ns > 0) output.rotation_.every_ns = flags.rotate_ns;
@@ -262,7 +261,7 @@ Result<int> Record(const RecordFlags& flags) {
   for (const std::string& refused : started.refused) {
     std::fprintf(stderr, "not used: %s\n", refused.substr(0, refused.find('\n')).c_str());
   }
-  for (const CaptureDevice& disk : request.devices) {
+  for (const Disk& disk : request.devices) {
     if (!IsNvmeMultipath(disk)) continue;
     std::fprintf(stderr,
                  "warning: %s is an NVMe drive with several paths: completions may not be seen\n"

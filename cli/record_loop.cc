@@ -77,8 +77,7 @@ class RecordLoop {
         signals_(signals),
         options_(options),
         display_(options.live_line),
-        dirty_(options.command.empty() ? std::vector<CaptureDevice>()
-                                       : session->source().devices()),
+        dirty_(options.command.empty() ? std::vector<Disk>() : session->source().devices()),
         status_({std::string(session->source().name()), Names(session)}),
         rotation_(options.rotation, ReadClocks().wall_ns) {}
 
@@ -108,7 +107,7 @@ class RecordLoop {
  private:
   static std::vector<std::string> Names(const CaptureSession* session) {
     std::vector<std::string> names;
-    for (const CaptureDevice& device : session->source().devices()) {
+    for (const Disk& device : session->source().devices()) {
       names.push_back(device.description.name());
     }
     return names;

@@ -60,8 +60,8 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-void AddOnce(CaptureDevice device, std::vector<CaptureDevice>* disks) {
-  for (const CaptureDevice& one : *disks) {
+void AddOnce(Disk device, std::vector<Disk>* disks) {
+  for (const Disk& one : *disks) {
     if (one.dev == device.dev) return;
   }
   disks->push_back(std::move(device));
@@ -77,8 +77,8 @@ bool IsPhysical(const std::string& folder, const std::string& name) {
 
 BlockDevices::BlockDevices(std::string root) : root_(std::move(root)) {}
 
-Result<CaptureDevice> BlockDevices::Describe(const std::string& folder) const {
-  CaptureDevice disk;
+Result<Disk> BlockDevices::Describe(const std::string& folder) const {
+  Disk disk;
   ASSIGN_OR_RETURN(disk.description, DescribeDisk(folder));
   // In brackets, as <sys/sysmacros.h> has macros of these names.
   disk.dev = (disk.description.major)() << 20 | (disk.description.minor)();
@@ -119,7 +119,7 @@ Result<std::string> BlockDevices::FolderOfName(const std::string& device) const 
 }
 
 Status BlockDevices::CollectDisks(const std::string& folder, int depth,
-                                  std::vector<CaptureDevice>* disks) const {
+                                  std::vector<Disk>* disks) const {
   if (depth > kMaxStackDepth) {
     return Status(StatusCode::kFailedPrecondition, folder + ": devices stacked without end");
   }
@@ -139,20 +139,20 @@ Status BlockDevices::CollectDisks(const std::string& folder, int depth,
     RETURN_IF_ERROR(CollectDisks(slave, depth + 1, disks));
   }
   if (!slaves.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(CaptureDevice disk, Describe(folder));
+  ASSIGN_OR_RETURN(Disk disk, Describe(folder));
   AddOnce(std::move(disk), disks);
   return OkStatus();
 }
 
-Result<std::vector<CaptureDevice>> BlockDevices::Under(const std::string& device) const {
+Result<std::vector<Disk>> BlockDevices::Under(const std::string& device) const {
   ASSIGN_OR_RETURN(const std::string folder, FolderOfName(device));
-  std::vector<CaptureDevice> disks;
+  std::vector<Disk> disks;
   RETURN_IF_ERROR(CollectDisks(folder, 0, &disks));
   return disks;
 }
 
 Status BlockDevices::CollectOverlay(const std::string& path, const std::string& options, int depth,
-                                    std::vector<CaptureDevice>* disks) const {
+                                    std::vector<Disk>* disks) const {
   bool found = false;
   Status diskless;
   for (const std::string& layer : OverlayLayers(options)) {
@@ -174,7 +174,7 @@ Status BlockDevices::CollectOverlay(const std::string& path, const std::string& 
 }
 
 Status BlockDevices::CollectMount(const std::string& path, int depth,
-                                  std::vector<CaptureDevice>* disks) const {
+                                  std::vector<Disk>* disks) const {
   std::error_code error;
   fs::path real = fs::canonical(root_ + path, error);
   if (error) return ErrnoStatus(error.value(), path);
@@ -216,13 +216,13 @@ Status BlockDevices::CollectMount(const std::string& path, int depth,
                                                      "), not on a block device of this machine");
 }
 
-Result<std::vector<CaptureDevice>> BlockDevices::UnderMount(const std::string& path) const {
-  std::vector<CaptureDevice> disks;
+Result<std::vector<Disk>> BlockDevices::UnderMount(const std::string& path) const {
+  std::vector<Disk> disks;
   RETURN_IF_ERROR(CollectMount(path, 0, &disks));
   return disks;
 }
 
-Result<std::vector<CaptureDevice>> BlockDevices::AllPhysical() const {
+Result<std::vector<Disk>> BlockDevices::AllPhysical() const {
   std::vector<std::string> folders;
   std::error_code error;
   for (fs::directory_iterator it(root_ + "/sys/block", error), end; !error && it != end;
@@ -236,9 +236,9 @@ Result<std::vector<CaptureDevice>> BlockDevices::AllPhysical() const {
   std::sort(folders.begin(), folders.end(), [](const std::string& a, const std::string& b) {
     return fs::path(a).filename() < fs::path(b).filename();
   });
-  std::vector<CaptureDevice> disks;
+  std::vector<Disk> disks;
   for (const std::string& folder : folders) {
-    ASSIGN_OR_RETURN(CaptureDevice disk, Describe(folder));
+    ASSIGN_OR_RETURN(Disk disk, Describe(folder));
     AddOnce(std::move(disk), &disks);
   }
   if (disks.empty()) {
@@ -248,7 +248,7 @@ Result<std::vector<CaptureDevice>> BlockDevices::AllPhysical() const {
   return disks;
 }
 
-std::vector<uint32_t> BlockDevices::PartitionsOf(const CaptureDevice& disk) const {
+std::vector<uint32_t> BlockDevices::PartitionsOf(const Disk& disk) const {
   std::vector<uint32_t> devs;
   std::error_code error;
   const std::string folder = root_ + "/sys/class/block/" + disk.description.name();
@@ -262,13 +262,13 @@ std::vector<uint32_t> BlockDevices::PartitionsOf(const CaptureDevice& disk) cons
   return devs;
 }
 
-bool BlockDevices::IsPresent(const CaptureDevice& disk) const {
+bool BlockDevices::IsPresent(const Disk& disk) const {
   const std::optional<std::string> number =
       Text(root_ + "/sys/class/block/" + disk.description.name() + "/dev");
   return number && DevOf(*number) == disk.dev;
 }
 
-bool IsNvmeMultipath(const CaptureDevice& disk) {
+bool IsNvmeMultipath(const Disk& disk) {
   // That of one path alone has requests.
   return disk.bio_based.value_or(false) && StartsWith(disk.description.name(), "nvme");
 }

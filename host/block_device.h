@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "capture/source/capture_source.h"
+#include "host/disk.h"
 
 namespace blktape {
 
@@ -20,30 +20,29 @@ class BlockDevices {
   // The disks under `device`: "sda", "/dev/sda2", "/dev/mapper/home", a by-id link. One for a disk
   // or a partition of it, several for an md or LVM device. kNotFound, kInvalidArgument (no block
   // device) with what to try.
-  Result<std::vector<CaptureDevice>> Under(const std::string& device) const;
+  Result<std::vector<Disk>> Under(const std::string& device) const;
 
   // The disks under the file system that holds `path`; overlay, btrfs of several disks, the log of
   // an xfs and bind mounts included. kFailedPrecondition for one that lies on no block device
   // (tmpfs, NFS), kNotFound for an overlay of folders that cannot be seen from here.
-  Result<std::vector<CaptureDevice>> UnderMount(const std::string& path) const;
+  Result<std::vector<Disk>> UnderMount(const std::string& path) const;
 
   // Every disk that hardware stands behind and that has a medium: no loop, zram, ram, dm, md,
   // optical or floppy drives. kNotFound if there is none.
-  Result<std::vector<CaptureDevice>> AllPhysical() const;
+  Result<std::vector<Disk>> AllPhysical() const;
 
   // Device numbers of the partitions of a disk, ascending.
-  std::vector<uint32_t> PartitionsOf(const CaptureDevice& disk) const;
+  std::vector<uint32_t> PartitionsOf(const Disk& disk) const;
 
   // Whether the disk is still there under its name and number.
-  bool IsPresent(const CaptureDevice& disk) const;
+  bool IsPresent(const Disk& disk) const;
 
  private:
-  Result<CaptureDevice> Describe(const std::string& folder) const;
-  Status CollectDisks(const std::string& folder, int depth,
-                      std::vector<CaptureDevice>* disks) const;
-  Status CollectMount(const std::string& path, int depth, std::vector<CaptureDevice>* disks) const;
+  Result<Disk> Describe(const std::string& folder) const;
+  Status CollectDisks(const std::string& folder, int depth, std::vector<Disk>* disks) const;
+  Status CollectMount(const std::string& path, int depth, std::vector<Disk>* disks) const;
   Status CollectOverlay(const std::string& path, const std::string& options, int depth,
-                        std::vector<CaptureDevice>* disks) const;
+                        std::vector<Disk>* disks) const;
   // The folder in /sys/devices of a device number "8:1"; of a /dev path or a bare name.
   Result<std::string> FolderOfNumber(const std::string& number) const;
   Result<std::string> FolderOfName(const std::string& device) const;
@@ -53,6 +52,6 @@ class BlockDevices {
 
 // Whether `disk` is the common head of the paths to an NVMe drive. Of its bios the kernel tells no
 // completion: they complete as those of a path's disk, which has no name in /dev.
-bool IsNvmeMultipath(const CaptureDevice& disk);
+bool IsNvmeMultipath(const Disk& disk);
 
 }  // namespace blktape

@@ -55,12 +55,12 @@ uint64_t SumKiB(const std::string& text, const std::vector<std::string>& names) 
   return total;
 }
 
-DirtyPages::DirtyPages(const std::vector<CaptureDevice>& disks) {
+DirtyPages::DirtyPages(const std::vector<Disk>& disks) {
   Result<KernelFs> debugfs = KernelFs::Debugfs();
   if (!debugfs.ok()) return;
   debugfs_ = std::move(debugfs).value();
   const std::string bdi = debugfs_->folder() + "/bdi/";
-  for (const CaptureDevice& disk : disks) {
+  for (const Disk& disk : disks) {
     std::error_code error;
     const fs::path folder = fs::canonical("/sys/class/block/" + disk.description.name(), error);
     std::vector<std::string> names;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/source/capture_source.h"
+#include "host/disk.h"
 #include "host/kernel_fs.h"
 
 namespace blktape {
@@ -14,7 +14,7 @@ namespace blktape {
 // partitions, LVM, dm-crypt and md above them. One thread.
 class DirtyPages {
  public:
-  explicit DirtyPages(const std::vector<CaptureDevice>& disks);
+  explicit DirtyPages(const std::vector<Disk>& disks);
 
   // By the kernel's statistics of each device (debugfs); where they cannot be read, those of the
   // whole machine.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "replay/issue/feed.h"
-#include "replay/replayer.h"
+#include "replay/replay_options.h"
 
 namespace blktape {
 

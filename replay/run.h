@@ -11,7 +11,7 @@
 #include "replay/engine/engine.h"
 #include "replay/issue/issuer.h"
 #include "replay/plan/record_stream.h"
-#include "replay/replayer.h"
+#include "replay/replay_options.h"
 #include "replay/setup.h"
 #include "replay/target/target.h"
 

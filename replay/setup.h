@@ -11,7 +11,7 @@
 #include "replay/plan/footprint.h"
 #include "replay/plan/plan.h"
 #include "replay/plan/record_stream.h"
-#include "replay/replayer.h"
+#include "replay/replay_options.h"
 #include "replay/target/target.h"
 
 namespace blktape {

@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
-ROOMS = ("base", "format", "capture", "replay", "analysis", "cli", "tests")
+ROOMS = ("base", "format", "host", "capture", "replay", "analysis", "report", "bench", "cli", "tests")
 
 
 def own_files(*endings):

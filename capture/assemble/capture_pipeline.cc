@@ -55,8 +55,7 @@ IoAssemblerOptions AssemblerOptions(const CapturePipelineOptions& options) {
 
 class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Output {
  public:
-  Impl(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
-       const CapturePipelineOptions& options)
+  Impl(TraceWriter* writer, const std::vector<Disk>& devices, const CapturePipelineOptions& options)
       : options_(options),
         writer_(writer),
         names_(&options_),
@@ -65,7 +64,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
         finished_(options.hold_records, [this](FinishedIo& io) { Write(&io); }) {
     BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
     if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
-    for (const CaptureDevice& device : devices) {
+    for (const Disk& device : devices) {
       if (device.bio_based.value_or(false)) {
         assembler_.SetBioBased(static_cast<uint32_t>(devices_.size()));
       }
@@ -293,7 +292,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   CaptureCounts counts_before_writer_;  // as they were when this writer came
 };
 
-CapturePipeline::CapturePipeline(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
+CapturePipeline::CapturePipeline(TraceWriter* writer, const std::vector<Disk>& devices,
                                  const CapturePipelineOptions& options)
     : impl_(std::make_unique<Impl>(writer, devices, options)) {}
 CapturePipeline::~CapturePipeline() = default;

@@ -63,7 +63,7 @@ class CapturePipeline : public CaptureSink {
  public:
   // IoRecord.device becomes the place in `devices`, which the writer's header must list in the same
   // order. `writer` must outlive the pipeline or be replaced.
-  CapturePipeline(TraceWriter* writer, const std::vector<CaptureDevice>& devices,
+  CapturePipeline(TraceWriter* writer, const std::vector<Disk>& devices,
                   const CapturePipelineOptions& options);
   ~CapturePipeline() override;
 

@@ -80,7 +80,7 @@ class CpuVisitor {
 // counter does not know is no loss.
 class BlktraceSource::Translator : public CaptureSink {
  public:
-  Translator(BlktraceSource* source, Disk* disk, const Relay& relay, CaptureSink* sink)
+  Translator(BlktraceSource* source, TracedDisk* disk, const Relay& relay, CaptureSink* sink)
       : source_(source), disk_(disk), stream_(relay.stream), sink_(sink) {}
 
   void OnEvent(uint32_t /*stream*/, const BlockEvent& event) override {
@@ -112,12 +112,12 @@ class BlktraceSource::Translator : public CaptureSink {
 
  private:
   BlktraceSource* source_;
-  Disk* disk_;
+  TracedDisk* disk_;
   uint32_t stream_;
   CaptureSink* sink_;
 };
 
-BlktraceSource::BlktraceSource(std::vector<CaptureDevice> devices, const BlktraceOptions& options)
+BlktraceSource::BlktraceSource(std::vector<Disk> devices, const BlktraceOptions& options)
     : devices_(std::move(devices)),
       buffer_bytes_per_cpu_(options.buffer_bytes_per_cpu != 0 ? options.buffer_bytes_per_cpu
                                                               : PlanBuffersHere().bytes_per_cpu),
@@ -125,29 +125,29 @@ BlktraceSource::BlktraceSource(std::vector<CaptureDevice> devices, const Blktrac
       buffer_(kReadBytes) {}
 
 BlktraceSource::~BlktraceSource() {
-  for (Disk& disk : disks_) TearDown(&disk);
+  for (TracedDisk& disk : disks_) TearDown(&disk);
 }
 
 Status BlktraceSource::Start() {
   Result<KernelFs> debugfs = KernelFs::Debugfs();
   if (!debugfs.ok()) return ExplainSourceFailure(debugfs.status(), name());
   debugfs_ = std::move(debugfs).value();
-  for (const CaptureDevice& device : devices_) {
-    Disk disk;
+  for (const Disk& device : devices_) {
+    TracedDisk disk;
     disk.device = device;
     disks_.push_back(std::move(disk));
   }
   for (size_t i = 0; i < disks_.size(); ++i) {
     const Status started = StartDisk(&disks_[i], static_cast<uint32_t>(i));
     if (started.ok()) continue;
-    for (Disk& disk : disks_) TearDown(&disk);
+    for (TracedDisk& disk : disks_) TearDown(&disk);
     disks_.clear();
     return ExplainSourceFailure(started, name());
   }
   return OkStatus();
 }
 
-Status BlktraceSource::StartDisk(Disk* disk, uint32_t index) {
+Status BlktraceSource::StartDisk(TracedDisk* disk, uint32_t index) {
   const std::string path = "/dev/" + disk->device.description.name();
   disk->file.reset(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!disk->file) return ErrnoStatus(errno, path);
@@ -158,7 +158,7 @@ Status BlktraceSource::StartDisk(Disk* disk, uint32_t index) {
   return OkStatus();
 }
 
-Result<std::string> BlktraceSource::SetUp(Disk* disk) {
+Result<std::string> BlktraceSource::SetUp(TracedDisk* disk) {
   const auto piece_bytes =
       static_cast<uint32_t>(std::max<uint64_t>(buffer_bytes_per_cpu_ / kPieces, 4096));
   const std::string device = disk->device.description.name();
@@ -216,7 +216,7 @@ Result<std::string> BlktraceSource::SetUp(Disk* disk) {
   }
 }
 
-bool BlktraceSource::RemoveDead(Disk* disk) const {
+bool BlktraceSource::RemoveDead(TracedDisk* disk) const {
   const std::string path = state_folder_ + "/blktrace-" + disk->device.description.name();
   const Result<std::string> owner = ReadAttribute(path);
   if (!owner.ok() || ProcessLives(*owner)) return false;
@@ -226,7 +226,7 @@ bool BlktraceSource::RemoveDead(Disk* disk) const {
   return true;
 }
 
-Status BlktraceSource::OpenRelays(Disk* disk, uint32_t index, const std::string& folder) {
+Status BlktraceSource::OpenRelays(TracedDisk* disk, uint32_t index, const std::string& folder) {
   const std::string dropped = folder + "/dropped";
   disk->dropped.reset(open(dropped.c_str(), O_RDONLY | O_CLOEXEC));
   if (!disk->dropped) return ErrnoStatus(errno, dropped);
@@ -253,7 +253,7 @@ Status BlktraceSource::OpenRelays(Disk* disk, uint32_t index, const std::string&
   return OkStatus();
 }
 
-void BlktraceSource::NoteEnd(Disk* disk) {
+void BlktraceSource::NoteEnd(TracedDisk* disk) {
   if (!disk->set_up) return;
   // What is set up on the disk from here on is somebody else's.
   disk->set_up = false;
@@ -264,12 +264,12 @@ void BlktraceSource::NoteEnd(Disk* disk) {
   ended_[disk->device.dev] = here ? proto::TRACING_ENDED : proto::DEVICE_REMOVED;
 }
 
-std::optional<proto::LossReason> BlktraceSource::Ended(const CaptureDevice& device) const {
+std::optional<proto::LossReason> BlktraceSource::Ended(const Disk& device) const {
   const auto ended = ended_.find(device.dev);
   return ended == ended_.end() ? std::nullopt : std::optional(ended->second);
 }
 
-void BlktraceSource::TearDown(Disk* disk) {
+void BlktraceSource::TearDown(TracedDisk* disk) {
   disk->relays.clear();
   disk->dropped.reset();
   if (disk->set_up) {
@@ -281,7 +281,7 @@ void BlktraceSource::TearDown(Disk* disk) {
   disk->file.reset();
 }
 
-Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes,
+Result<bool> BlktraceSource::ReadRelay(TracedDisk* disk, Relay* relay, uint64_t max_bytes,
                                        CaptureSink* sink) {
   if (!relay->file) return true;
   Translator translator(this, disk, *relay, sink);
@@ -307,7 +307,7 @@ Result<bool> BlktraceSource::ReadRelay(Disk* disk, Relay* relay, uint64_t max_by
   return false;
 }
 
-uint64_t BlktraceSource::ReadDropped(const Disk& disk) const {
+uint64_t BlktraceSource::ReadDropped(const TracedDisk& disk) const {
   std::array<char, 32> text{};
   const ssize_t count = pread(disk.dropped.get(), text.data(), text.size(), 0);
   uint64_t dropped = 0;
@@ -315,7 +315,7 @@ uint64_t BlktraceSource::ReadDropped(const Disk& disk) const {
   return dropped;
 }
 
-void BlktraceSource::ReportDropped(Disk* disk, CaptureSink* sink) {
+void BlktraceSource::ReportDropped(TracedDisk* disk, CaptureSink* sink) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   const uint64_t rest = disk->loss.Rest(ReadDropped(*disk));
   if (rest > 0) {
@@ -335,16 +335,16 @@ Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
   bool drained = true;
   CpuVisitor visitor;
   size_t most_relays = 0;
-  for (const Disk& disk : disks_) most_relays = std::max(most_relays, disk.relays.size());
+  for (const TracedDisk& disk : disks_) most_relays = std::max(most_relays, disk.relays.size());
   for (size_t i = 0; i < most_relays; ++i) {
-    for (Disk& disk : disks_) {
+    for (TracedDisk& disk : disks_) {
       if (i >= disk.relays.size()) continue;
       visitor.GoTo(disk.relays[i].cpu);
       ASSIGN_OR_RETURN(const bool empty, ReadRelay(&disk, &disk.relays[i], max_bytes_each, sink));
       drained = drained && empty;
     }
   }
-  for (Disk& disk : disks_) ReportDropped(&disk, sink);
+  for (TracedDisk& disk : disks_) ReportDropped(&disk, sink);
   // What an unfinished relay still holds may be of any age: the watermark waits for it.
   if (drained) sink->OnWatermark(now_ns - kCommitMarginNs);
   return OkStatus();
@@ -352,7 +352,7 @@ Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
 
 Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
   std::vector<pollfd> waits;
-  for (const Disk& disk : disks_) {
+  for (const TracedDisk& disk : disks_) {
     for (const Relay& relay : disk.relays) {
       if (relay.file) waits.push_back({relay.file.get(), POLLIN, 0});
     }
@@ -367,13 +367,13 @@ Result<bool> BlktraceSource::Poll(int timeout_ms, CaptureSink* sink) {
 
 Status BlktraceSource::Stop(CaptureSink* sink) {
   std::vector<int> errors;  // by disk
-  for (Disk& disk : disks_) {
+  for (TracedDisk& disk : disks_) {
     errors.push_back(!disk.set_up || ioctl(disk.file.get(), kBlktraceStop) == 0 ? 0 : errno);
   }
   Status status = ReadAll(std::numeric_limits<uint64_t>::max(), sink);
   kernel_lost_ = 0;
   for (size_t i = 0; i < disks_.size(); ++i) {
-    Disk& disk = disks_[i];
+    TracedDisk& disk = disks_[i];
     // A pulled disk has taken its counter along.
     kernel_lost_ += std::max(ReadDropped(disk), disk.loss.reported());
     bool here = false;
@@ -388,7 +388,7 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
       status = ErrnoStatus(errors[i], "BLKTRACESTOP on " + disk.device.description.name());
     }
   }
-  for (Disk& disk : disks_) TearDown(&disk);
+  for (TracedDisk& disk : disks_) TearDown(&disk);
   disks_.clear();
   return status;
 }
@@ -396,7 +396,7 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
 Result<uint64_t> BlktraceSource::KernelLost() {
   if (disks_.empty()) return kernel_lost_;
   uint64_t lost = 0;
-  for (const Disk& disk : disks_) lost += ReadDropped(disk);
+  for (const TracedDisk& disk : disks_) lost += ReadDropped(disk);
   return lost;
 }
 

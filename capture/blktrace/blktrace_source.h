@@ -32,18 +32,18 @@ struct BlktraceOptions {
 // thread.
 class BlktraceSource : public LiveSource {
  public:
-  BlktraceSource(std::vector<CaptureDevice> devices, const BlktraceOptions& options);
+  BlktraceSource(std::vector<Disk> devices, const BlktraceOptions& options);
   ~BlktraceSource() override;
 
   std::string_view name() const override { return "blktrace"; }
   Status Start() override;
   Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
   Status Stop(CaptureSink* sink) override;
-  std::vector<CaptureDevice> devices() const override { return devices_; }
+  std::vector<Disk> devices() const override { return devices_; }
 
   uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
   Result<uint64_t> KernelLost() override;
-  std::optional<proto::LossReason> Ended(const CaptureDevice& device) const override;
+  std::optional<proto::LossReason> Ended(const Disk& device) const override;
   // The relay's size is fixed while it runs.
   Result<bool> Grow(uint64_t /*limit_bytes*/) override { return false; }
 
@@ -54,8 +54,8 @@ class BlktraceSource : public LiveSource {
     UniqueFd file;
     std::unique_ptr<BlktraceDecoder> decoder;
   };
-  struct Disk {
-    CaptureDevice device;
+  struct TracedDisk {
+    Disk device;
     UniqueFd file;
     bool set_up = false;
     std::string state_path;
@@ -66,25 +66,25 @@ class BlktraceSource : public LiveSource {
   };
   class Translator;
 
-  Status StartDisk(Disk* disk, uint32_t index);
+  Status StartDisk(TracedDisk* disk, uint32_t index);
   // Returns the disk's folder name in debugfs/block.
-  Result<std::string> SetUp(Disk* disk);
-  Status OpenRelays(Disk* disk, uint32_t index, const std::string& folder);
-  bool RemoveDead(Disk* disk) const;
+  Result<std::string> SetUp(TracedDisk* disk);
+  Status OpenRelays(TracedDisk* disk, uint32_t index, const std::string& folder);
+  bool RemoveDead(TracedDisk* disk) const;
   // What belonged to the tracing of the disk is gone in the kernel, and not by us.
-  void NoteEnd(Disk* disk);
-  void TearDown(Disk* disk);
+  void NoteEnd(TracedDisk* disk);
+  void TearDown(TracedDisk* disk);
   // Reads a relay until it has no more or `max_bytes` were read; true if it has no more.
-  Result<bool> ReadRelay(Disk* disk, Relay* relay, uint64_t max_bytes, CaptureSink* sink);
+  Result<bool> ReadRelay(TracedDisk* disk, Relay* relay, uint64_t max_bytes, CaptureSink* sink);
   Status ReadAll(uint64_t max_bytes_each, CaptureSink* sink);
-  uint64_t ReadDropped(const Disk& disk) const;
-  void ReportDropped(Disk* disk, CaptureSink* sink);
+  uint64_t ReadDropped(const TracedDisk& disk) const;
+  void ReportDropped(TracedDisk* disk, CaptureSink* sink);
 
-  std::vector<CaptureDevice> devices_;
+  std::vector<Disk> devices_;
   uint64_t buffer_bytes_per_cpu_;
   std::string state_folder_;
   std::optional<KernelFs> debugfs_;
-  std::vector<Disk> disks_;
+  std::vector<TracedDisk> disks_;
   std::vector<std::byte> buffer_;
   uint64_t kernel_lost_ = 0;                               // after Stop
   std::unordered_map<uint32_t, proto::LossReason> ended_;  // by dev_t

@@ -72,12 +72,12 @@ const T* FrontOf(Ring* ring) {
 
 class BpfSource : public LiveSource {
  public:
-  BpfSource(std::vector<CaptureDevice> devices, const BpfSourceOptions& options)
+  BpfSource(std::vector<Disk> devices, const BpfSourceOptions& options)
       : devices_(std::move(devices)), options_(options) {}
   ~BpfSource() override { Release(); }
 
   std::string_view name() const override { return "bpf"; }
-  std::vector<CaptureDevice> devices() const override { return devices_; }
+  std::vector<Disk> devices() const override { return devices_; }
 
   Status Start() override;
   Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
@@ -106,7 +106,7 @@ class BpfSource : public LiveSource {
   void ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink);
   void ReportInFlight(CaptureSink* sink);
 
-  std::vector<CaptureDevice> devices_;
+  std::vector<Disk> devices_;
   BpfSourceOptions options_;
   block_bpf* skeleton_ = nullptr;
   std::unique_ptr<RingSet> rings_;
@@ -437,7 +437,7 @@ Status BpfSource::Stop(CaptureSink* sink) {
 
 }  // namespace
 
-std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
+std::unique_ptr<LiveSource> MakeBpfSource(std::vector<Disk> devices,
                                           const BpfSourceOptions& options) {
   return std::make_unique<BpfSource>(std::move(devices), options);
 }

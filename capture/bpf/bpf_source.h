@@ -23,7 +23,7 @@ struct BpfSourceOptions {
 // for Start() alone. Delivers OnFinished in order of completion per CPU; a stream is a CPU. Start()
 // fails with kUnavailable where the kernel lacks BTF or refuses the programs, kPermissionDenied
 // without the rights.
-std::unique_ptr<LiveSource> MakeBpfSource(std::vector<CaptureDevice> devices,
+std::unique_ptr<LiveSource> MakeBpfSource(std::vector<Disk> devices,
                                           const BpfSourceOptions& options = {});
 
 }  // namespace blktape

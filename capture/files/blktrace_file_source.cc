@@ -244,7 +244,7 @@ Status BlktraceFileSource::Start() {
     return Status(StatusCode::kDataLoss, "the input holds no block event");
   }
   for (const uint32_t dev : order) {
-    CaptureDevice device;
+    Disk device;
     device.dev = dev;
     const uint32_t major = dev >> 20;
     const uint32_t minor = dev & 0xfffff;

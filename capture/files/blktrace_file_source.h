@@ -27,7 +27,7 @@ class BlktraceFileSource : public FileSource {
   Status Start() override;
   Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
   Status Stop(CaptureSink* sink) override;
-  std::vector<CaptureDevice> devices() const override { return devices_; }
+  std::vector<Disk> devices() const override { return devices_; }
 
   std::string description() const override;
   std::optional<proto::ClockAnchor> start() const override { return start_; }
@@ -40,7 +40,7 @@ class BlktraceFileSource : public FileSource {
   Input* Earliest();
 
   std::vector<std::unique_ptr<Input>> inputs_;
-  std::vector<CaptureDevice> devices_;
+  std::vector<Disk> devices_;
   std::optional<proto::ClockAnchor> start_;
   int64_t anchor_shift_ns_ = 0;  // added to the monotonic side of anchors
   int version_ = 0;

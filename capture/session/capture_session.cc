@@ -84,7 +84,7 @@ proto::Header CaptureSession::MakeHeader() const {
   header.set_source(std::string(source_->name()));
   header.set_host(HostName());
   header.set_kernel(KernelRelease());
-  for (const CaptureDevice& device : devices_) *header.add_devices() = device.description;
+  for (const Disk& device : devices_) *header.add_devices() = device.description;
   *header.mutable_start() = now.anchor();
   header.set_timezone(UtcOffset(now.wall_ns));
   for (const std::string& word : options_.filter.Words()) header.add_filters(word);
@@ -96,10 +96,10 @@ proto::Header CaptureSession::MakeHeader() const {
 
 std::unordered_set<uint32_t> CaptureSession::DisksHolding(const std::string& path) const {
   std::unordered_set<uint32_t> indexes;
-  const Result<std::vector<CaptureDevice>> disks = sysfs_.UnderMount(FolderOf(path));
+  const Result<std::vector<Disk>> disks = sysfs_.UnderMount(FolderOf(path));
   // On tmpfs or NFS: the trace causes no I/O here.
   if (!disks.ok()) return indexes;
-  for (const CaptureDevice& disk : *disks) {
+  for (const Disk& disk : *disks) {
     for (size_t i = 0; i < devices_.size(); ++i) {
       if (devices_[i].dev == disk.dev) indexes.insert(static_cast<uint32_t>(i));
     }

@@ -90,7 +90,7 @@ class CaptureSession {
 
   std::unique_ptr<LiveSource> source_;
   SessionOptions options_;
-  std::vector<CaptureDevice> devices_;
+  std::vector<Disk> devices_;
   std::vector<bool> present_;  // by device
   BlockDevices sysfs_;
   FigureCounter counter_;

@@ -13,7 +13,7 @@ namespace blktape {
 
 struct SourceRequest {
   std::string kind = "auto";  // auto or one of LiveSourceNames()
-  std::vector<CaptureDevice> devices;
+  std::vector<Disk> devices;
   uint64_t buffer_bytes_per_cpu = 0;  // 0: sized to the machine
 };
 

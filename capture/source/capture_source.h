@@ -10,6 +10,7 @@
 #include "capture/source/block_event.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
+#include "host/disk.h"
 
 namespace blktape {
 
@@ -37,15 +38,6 @@ class CaptureSink {
   virtual void OnLoss(const proto::Loss& loss) = 0;
 };
 
-// A disk to record.
-struct CaptureDevice {
-  uint32_t dev = 0;  // kernel dev_t: major << 20 | minor
-  proto::Device description;
-  // Takes bios as they are and has no requests (zram, dm, md): no issue event ever comes. Absent:
-  // not known (recordings of other tools do not say).
-  std::optional<bool> bio_based;
-};
-
 // Where events come from: a live kernel facility or files. Not thread-safe.
 class CaptureSource {
  public:
@@ -69,7 +61,7 @@ class CaptureSource {
 
   // Devices a file source found in its input, in order of appearance; for a live source those it
   // was given.
-  virtual std::vector<CaptureDevice> devices() const = 0;
+  virtual std::vector<Disk> devices() const = 0;
 };
 
 }  // namespace blktape

@@ -33,7 +33,7 @@ class LiveSource : public CaptureSource {
 
   // Why the source has no more to tell of `device`, if it knows: DEVICE_REMOVED or TRACING_ENDED.
   // After Stop too.
-  virtual std::optional<proto::LossReason> Ended(const CaptureDevice& /*device*/) const {
+  virtual std::optional<proto::LossReason> Ended(const Disk& /*device*/) const {
     return std::nullopt;
   }
 

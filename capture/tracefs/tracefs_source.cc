@@ -95,7 +95,7 @@ std::string DeviceFilter(std::vector<uint32_t> devs) {
   return filter;
 }
 
-TracefsSource::TracefsSource(std::vector<CaptureDevice> devices, const TracefsOptions& options)
+TracefsSource::TracefsSource(std::vector<Disk> devices, const TracefsOptions& options)
     : devices_(std::move(devices)),
       buffer_bytes_per_cpu_(options.buffer_bytes_per_cpu != 0 ? options.buffer_bytes_per_cpu
                                                               : PlanBuffersHere().bytes_per_cpu) {}
@@ -153,7 +153,7 @@ Status TracefsSource::LoadFormats() {
 Status TracefsSource::SetFilter() {
   std::vector<uint32_t> devs;
   std::unordered_map<uint32_t, uint32_t> disk_of;
-  for (const CaptureDevice& disk : devices_) {
+  for (const Disk& disk : devices_) {
     devs.push_back(disk.dev);
     for (const uint32_t partition : sysfs_.PartitionsOf(disk)) {
       devs.push_back(partition);

@@ -29,13 +29,13 @@ struct TracefsOptions {
 // without BTF, under lockdown=integrity, and beside any other tracer. One thread.
 class TracefsSource : public LiveSource {
  public:
-  TracefsSource(std::vector<CaptureDevice> devices, const TracefsOptions& options);
+  TracefsSource(std::vector<Disk> devices, const TracefsOptions& options);
 
   std::string_view name() const override { return "tracefs"; }
   Status Start() override;
   Result<bool> Poll(int timeout_ms, CaptureSink* sink) override;
   Status Stop(CaptureSink* sink) override;
-  std::vector<CaptureDevice> devices() const override { return devices_; }
+  std::vector<Disk> devices() const override { return devices_; }
 
   uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
   Result<uint64_t> KernelLost() override;
@@ -68,7 +68,7 @@ class TracefsSource : public LiveSource {
   Result<bool> ReadRings(CaptureSink* sink);
   Result<RingStats> ReadStats(const Ring& ring) const;
 
-  std::vector<CaptureDevice> devices_;
+  std::vector<Disk> devices_;
   uint64_t buffer_bytes_per_cpu_;
   BlockDevices sysfs_;
   std::optional<KernelFs> tracefs_;

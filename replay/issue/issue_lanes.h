@@ -21,7 +21,7 @@
 #include "replay/issue/lane_progress.h"
 #include "replay/issue/lane_router.h"
 #include "replay/issue/realtime.h"
-#include "replay/outcome/result_recorder.h"
+#include "replay/issue/recorder_thread.h"
 
 namespace blktape {
 

@@ -13,38 +13,15 @@
 #include "base/status.h"
 #include "replay/engine/engine.h"
 #include "replay/issue/frontier.h"
+#include "replay/issue/issued_io.h"
 #include "replay/issue/lane_progress.h"
 #include "replay/issue/overlap_guard.h"
 #include "replay/issue/spin_time.h"
 #include "replay/issue/turn.h"
 #include "replay/plan/plan.h"
-#include "replay/replayer.h"
+#include "replay/plan/timing_rule.h"
 
 namespace blktape {
-
-// An I/O that was issued and completed: what is kept of its PlannedIo, and what became of it.
-// Small, as it goes from the issuing thread's processor to the recorder's.
-struct IssuedIo {
-  Op op = Op::kRead;
-  bool zero_payload = false;
-  bool punted = false;
-  uint8_t lane = 0;  // of the issuing thread
-  uint32_t flags = 0;
-  uint32_t target = 0;
-  uint32_t error = 0;
-  uint64_t sequence = 0;
-  uint64_t ordinal = 0;
-  uint64_t offset_bytes = 0;
-  uint64_t bytes = 0;
-  std::byte* buffer = nullptr;
-  uint64_t bytes_done = 0;
-  int64_t due_ns = 0;
-  // When what it waited for at the drive, other than a slot, had completed: a conflicting I/O, one
-  // that held the memory. INT64_MIN: nothing.
-  int64_t freed_ns = INT64_MIN;
-  int64_t issue_ns = 0;
-  int64_t complete_ns = 0;
-};
 
 // Where the issuer takes its steps from. Called by one thread at a time.
 class PlanFeed {
@@ -56,14 +33,6 @@ class PlanFeed {
   virtual void Pop() = 0;
   // Whether kNotYet is for want of memory that is still in flight.
   virtual bool WantsMemory() const = 0;
-};
-
-// Takes what was issued, in the order of completion. Called by one thread at a time; must not
-// block for long.
-class IssueSink {
- public:
-  virtual ~IssueSink() = default;
-  virtual void Done(const IssuedIo& io) = 0;
 };
 
 // Live figures, written by one thread at a time, read by any.

@@ -1,18 +1,13 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <optional>
-#include <thread>
 #include <vector>
 
-#include "base/spsc_ring.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
-#include "replay/issue/issuer.h"
+#include "replay/issue/issued_io.h"
 #include "replay/outcome/lateness_split.h"
 #include "replay/outcome/lateness_tally.h"
 
@@ -65,33 +60,6 @@ class ResultRecorder {
   LatenessTally lateness_;
   std::vector<LatenessSplit> splits_;  // by issuing thread
   std::map<int32_t, uint64_t> errors_by_errno_;
-};
-
-// Takes completions off the issuing threads.
-class RecorderThread {
- public:
-  // `done` is called on this object's thread for each completion, after which its buffer may be
-  // reused; `halt` is set when it fails. `gives_way`: see GiveWay().
-  RecorderThread(std::function<Status(uint32_t lane, const IssuedIo&)> done, uint32_t lanes,
-                 std::atomic<bool>* halt, bool gives_way);
-  ~RecorderThread();
-
-  // For each lane one thread. Waits where the recorder is 16,384 completions behind.
-  void Done(uint32_t lane, const IssuedIo& io);
-
-  // Ends once everything was taken; the first failure.
-  Status Join();
-
- private:
-  void Work();
-  size_t TakeAll(uint32_t lane);
-
-  const std::function<Status(uint32_t lane, const IssuedIo&)> done_;
-  std::atomic<bool>* const halt_;
-  std::vector<std::unique_ptr<SpscRing<IssuedIo>>> rings_;
-  std::atomic<bool> ending_ = false;
-  Status status_;
-  std::thread thread_;
 };
 
 }  // namespace blktape

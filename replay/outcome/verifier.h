@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "format/trace.pb.h"
-#include "replay/issue/issuer.h"
+#include "replay/issue/issued_io.h"
 #include "replay/outcome/write_ledger.h"
 #include "replay/target/target.h"
 

@@ -15,7 +15,7 @@
 #include "replay/plan/completion_order.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/schedule.h"
-#include "replay/replayer.h"
+#include "replay/plan/timing_rule.h"
 #include "replay/target/target.h"
 
 namespace blktape {

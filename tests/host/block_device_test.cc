@@ -35,10 +35,10 @@ class BlockDevicesTest : public ::testing::Test {
     sysfs_.AddPartition(kNvme, "nvme0n1p3", "259:3");
   }
 
-  static std::vector<std::string> Names(const Result<std::vector<CaptureDevice>>& disks) {
+  static std::vector<std::string> Names(const Result<std::vector<Disk>>& disks) {
     std::vector<std::string> names;
     if (!disks.ok()) return {disks.status().message()};
-    for (const CaptureDevice& disk : *disks) names.push_back(disk.description.name());
+    for (const Disk& disk : *disks) names.push_back(disk.description.name());
     return names;
   }
   void Mountinfo(const std::string& text) { sysfs_.Write("/proc/self/mountinfo", text); }
@@ -221,7 +221,7 @@ TEST_F(BlockDevicesTest, PartitionsAreListedByNumber) {
 }
 
 TEST_F(BlockDevicesTest, ADiskThatCameBackUnderAnotherNumberIsNotTheSame) {
-  const CaptureDevice sdb = devices_.Under("sdb")->at(0);
+  const Disk sdb = devices_.Under("sdb")->at(0);
   EXPECT_TRUE(devices_.IsPresent(sdb));
   sysfs_.Write("/sys/devices/" + std::string(kSdb) + "/dev", "8:32");
   EXPECT_FALSE(devices_.IsPresent(sdb));

@@ -82,7 +82,7 @@ class TracefsSourceTest : public LiveTest {
   }
 
   const uint32_t pid_ = static_cast<uint32_t>(getpid());
-  std::vector<CaptureDevice> disks_;
+  std::vector<Disk> disks_;
 };
 
 TEST_F(TracefsSourceTest, TwentyThreeWritesAndSeventeenReadsAreFortyRecords) {

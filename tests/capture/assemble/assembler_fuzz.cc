@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kEventBytes = 6;
   constexpr Op kOps[] = {Op::kRead, Op::kWrite, Op::kDiscard, Op::kFlush};
   CountingWriter writer;
-  std::vector<CaptureDevice> devices(2);
+  std::vector<Disk> devices(2);
   devices[0].dev = 1;
   devices[1].dev = 2;
   devices[1].bio_based = true;

@@ -20,8 +20,8 @@ class CapturePipelineTest : public testing::Test {
  protected:
   CapturePipelineTest() : pipeline_(&writer_, Disks(), {}) {}
 
-  static std::vector<CaptureDevice> Disks() {
-    std::vector<CaptureDevice> disks(1);
+  static std::vector<Disk> Disks() {
+    std::vector<Disk> disks(1);
     disks[0].dev = kDisk;
     return disks;
   }

@@ -1,7 +1,7 @@
 // What the pipeline costs an I/O, from what a source delivers to bytes of a trace: as three events
 // (Q, D, C), as tracefs and blktrace tell it, and as a finished request, as BPF does.
 //
-//   bazel run -c opt //tests/capture:pipeline_benchmark
+//   bazel run -c opt //tests/capture/assemble:pipeline_benchmark
 #include <time.h>
 
 #include <cstdint>
@@ -51,7 +51,7 @@ void Measure(const char* name, Feed feed) {
   header.add_devices()->set_name("loop0");
   auto writer = TraceWriter::ToSink(&sink, header);
   if (!writer.ok()) return;
-  CaptureDevice device;
+  Disk device;
   device.dev = kDev;
   CapturePipelineOptions options;
   options.hold_ns = 250'000'000;

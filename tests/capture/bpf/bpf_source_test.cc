@@ -40,8 +40,8 @@ namespace {
 
 constexpr uint64_t kDeviceBytes = 64u << 20;
 
-CaptureDevice Disk(uint32_t dev) {
-  CaptureDevice device;
+Disk DiskOf(uint32_t dev) {
+  Disk device;
   device.dev = dev;
   return device;
 }
@@ -96,7 +96,7 @@ class BpfSourceTest : public ::testing::Test {
   void TearDown() override { std::free(buffer_); }
 
   bool StartSource(const BpfSourceOptions& options = {}) {
-    source_ = MakeBpfSource({Disk(loop_->dev())}, options);
+    source_ = MakeBpfSource({DiskOf(loop_->dev())}, options);
     const Status status = source_->Start();
     EXPECT_TRUE(status.ok()) << status.message();
     return status.ok();
@@ -372,7 +372,7 @@ TEST(BpfSourceRightsTest, WithoutRightsItSaysWhatToDo) {
   EXPECT_EXIT(
       {
         if (setuid(65534) != 0) std::exit(9);
-        const Status status = MakeBpfSource({Disk(7u << 20)})->Start();
+        const Status status = MakeBpfSource({DiskOf(7u << 20)})->Start();
         const bool said = status.code() == StatusCode::kPermissionDenied &&
                           status.message().find("try:") != std::string::npos;
         std::fprintf(stderr, "%s\n", status.message().c_str());

@@ -40,7 +40,7 @@ ImportedTrace ImportForTest(const std::vector<std::string>& paths) {
 
   proto::Header header;
   header.set_source(std::string((*source)->name()));
-  for (const CaptureDevice& device : (*source)->devices()) {
+  for (const Disk& device : (*source)->devices()) {
     *header.add_devices() = device.description;
   }
   MemorySink sink;

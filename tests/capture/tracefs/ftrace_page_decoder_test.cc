@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::string Unpack(const std::string& path) {
-  auto file = OpenForReading("tests/capture/data/" + path + ".zst");
+  auto file = OpenForReading("tests/capture/tracefs/data/" + path + ".zst");
   if (!file.ok()) {
     ADD_FAILURE() << file.status().message();
     return "";
