@@ -8,12 +8,12 @@
 #include <string>
 
 #include "analysis/profile.h"
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/print.h"
 #include "format/trace_reader.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 
 namespace blktape {
 namespace {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
@@ -26,6 +25,7 @@
 #include "cli/target_consent.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
+#include "report/score_report.h"
 
 namespace blktape {
 namespace {

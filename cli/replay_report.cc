@@ -5,12 +5,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
 #include "analysis/validity.h"
 #include "base/quantity.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 
 namespace blktape {
 namespace {

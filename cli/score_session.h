@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
+#include "report/score_report.h"
 
 namespace blktape {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/invalid_reason.h"
-#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -23,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replay/replayer.h"
+#include "report/score_report.h"
 
 namespace blktape {
 namespace {

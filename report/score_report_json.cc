@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/report_json.h"
-#include "analysis/score_report.h"
+#include "report/report_json.h"
+#include "report/score_report.h"
 
 namespace blktape {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/score_report.h"
+#include "report/score_report.h"
 
 namespace blktape {
 

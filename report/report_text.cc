@@ -1,4 +1,4 @@
-#include "analysis/report_text.h"
+#include "report/report_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/report_json.h"
+#include "report/report_json.h"
 
 #include <algorithm>
 #include <map>

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/report_text.h"
-#include "analysis/score_report.h"
 #include "base/quantity.h"
+#include "report/report_text.h"
+#include "report/score_report.h"
 
 namespace blktape {
 namespace {

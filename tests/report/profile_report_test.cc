@@ -4,48 +4,21 @@
 #include <sstream>
 #include <string>
 
-#include "analysis/derived_figures.h"
-#include "analysis/latency_histogram.h"
-#include "analysis/measured_reference.h"
 #include "analysis/profile.h"
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
-#include "base/status.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
+#include "tests/analysis/small_profile.h"
 
 namespace blktape {
 namespace {
 
-using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::Optional;
-
-// 70 requests of 4 KiB and 30 of 128 KiB, each taking 50 us, one a millisecond.
-Profile SmallProfile(bool finished = true) {
-  ProfileBuilder builder;
-  for (int i = 0; i < 100; ++i) {
-    IoRecord io;
-    io.op = i % 2 == 0 ? Op::kRead : Op::kWrite;
-    io.lba = Lba(static_cast<uint64_t>(i) * 1024);
-    io.bytes = i < 70 ? 4096 : 128 * 1024;
-    io.queue_ns = io.issue_ns = i * kNanosPerMilli;
-    io.complete_ns = *io.issue_ns + 50'000;
-    io.process = 0;
-    builder.Add(io);
-  }
-  proto::Header header;
-  header.add_devices()->set_name("nvme0n1");
-  std::optional<proto::Summary> summary;
-  if (finished) summary.emplace().set_records(100);
-  return builder.Finish(header, summary, [](uint32_t) {
-    return std::string("a\x1b[31mvery long name of a process");
-  });
-}
 
 TEST(TextReportTest, IsNarrowAndNamesTheShareOfFourKilobytes) {
   const std::string text = ProfileText(SmallProfile(), "monday.tape");
@@ -163,40 +136,6 @@ TEST(JsonReportTest, HasThePromisedKeys) {
   EXPECT_EQ(json["d2c_ns"]["mean"], 50'000.0);
   EXPECT_EQ(json["lost_events"], 0);
   EXPECT_EQ(json["finished_cleanly"], true);
-}
-
-TEST(DerivedFiguresTest, AreTheFormulasOfTheirMakers) {
-  DerivedFigures derived;
-  EXPECT_EQ(derived.data_rate_mb_s(), std::nullopt);
-  EXPECT_EQ(derived.pcmark_form(), std::nullopt);
-  EXPECT_EQ(derived.max_iops(), std::nullopt);
-  const Profile profile = SmallProfile();
-  derived.AddTimed(profile);
-  proto::ReplayOutcome outcome;
-  outcome.set_wall_ns(10 * kNanosPerMilli);
-  derived.AddMax(profile, outcome);
-  // 70 * 4096 + 30 * 131072 = 4,218,880 B in 5 ms of busy time, then in 10 ms of wall time.
-  EXPECT_THAT(derived.data_rate_mb_s(), Optional(DoubleNear(843.776, 1e-9)));
-  EXPECT_THAT(derived.access_time_us(), Optional(DoubleNear(50, 1e-9)));
-  EXPECT_THAT(derived.pcmark_form(), Optional(DoubleNear(129.906, 1e-3)));  // sqrt(843.776 * 20)
-  EXPECT_THAT(derived.max_iops(), Optional(DoubleNear(10'000, 1e-9)));
-  EXPECT_THAT(derived.max_mb_s(), Optional(DoubleNear(421.888, 1e-9)));
-  EXPECT_THAT(derived.mean_transfer_bytes(), Optional(DoubleNear(42'188.8, 1e-9)));
-}
-
-TEST(MeasuredReferenceTest, WhatIsNoReportIsRefused) {
-  const char* const no_cycles =
-      R"({"trace_hash": "ab", "trace": "x", "score_version": 1, "valid": true,
-          "targets": [], "cycles": 0, "segments": [], "waits_ns": []})";
-  const char* const too_many =
-      R"({"trace_hash": "ab", "trace": "x", "score_version": 1, "valid": true, "rule": "r",
-          "targets": [], "cycles": 1000000000000000000, "segments": [{"cycles": []}]})";
-  for (const char* text :
-       {"", "[]", "{}", "{\"trace_hash\": 7}", "not json", no_cycles, too_many}) {
-    const auto reference = ParseReference(text, "ab");
-    ASSERT_FALSE(reference.ok()) << text;
-    EXPECT_EQ(reference.status().code(), StatusCode::kDataLoss);
-  }
 }
 
 }  // namespace
