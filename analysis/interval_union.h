@@ -38,6 +38,8 @@ class IntervalUnion {
   // First start and last end; 0 where nothing was added.
   int64_t first_ns() const { return first_ns_; }
   int64_t last_ns() const { return run_end_ns_; }
+  // Where the run under way began.
+  int64_t run_start_ns() const { return run_start_ns_; }
   // Intervals that came too late to be counted whole.
   uint64_t out_of_order() const { return out_of_order_; }
   bool empty() const { return !any_; }

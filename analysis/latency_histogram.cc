@@ -105,6 +105,33 @@ std::optional<int64_t> LatencyHistogram::PercentileNs(uint32_t ppm) const {
   return max_ns_;
 }
 
+int64_t LatencyHistogram::LowOf(int bucket) {
+  constexpr int kSub = 1 << kSubBits;
+  if (bucket < kSub) return bucket;
+  const auto low = static_cast<unsigned __int128>(kSub + bucket % kSub) << (bucket / kSub - 1);
+  return low > INT64_MAX ? INT64_MAX : static_cast<int64_t>(low);
+}
+
+std::vector<LatencyHistogram::Row> LatencyHistogram::Rows() const {
+  constexpr int kFold = kSubBits - 3;
+  std::vector<uint64_t> counts((kBuckets >> kFold) + 1);
+  if (buckets_ != nullptr) {
+    for (size_t i = 0; i < buckets_->size(); ++i) counts[i >> kFold] += (*buckets_)[i];
+  } else {
+    for (const int64_t ns : samples_) ++counts[static_cast<size_t>(BucketOf(ns)) >> kFold];
+  }
+  std::vector<Row> rows;
+  uint64_t left = count_;
+  for (size_t i = 0; i < counts.size() && left > 0; ++i) {
+    if (counts[i] == 0 && rows.empty()) continue;
+    left -= counts[i];
+    const int first = static_cast<int>(i) << kFold;
+    rows.push_back({LowOf(first), LowOf(first + (1 << kFold)), counts[i],
+                    static_cast<double>(left) / static_cast<double>(count_)});
+  }
+  return rows;
+}
+
 uint64_t LatencyHistogram::SamplesNeeded(uint32_t ppm) {
   constexpr uint32_t kMillion = 1'000'000;
   if (ppm >= kMillion) return 1;

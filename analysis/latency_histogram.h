@@ -48,6 +48,16 @@ class LatencyHistogram {
   std::optional<double> mean_ns() const;
   // Absent without samples. `ppm` in (0, 1,000,000].
   std::optional<int64_t> PercentileNs(uint32_t ppm) const;
+  // How many samples lie in [from_ns, to_ns), each an eighth of a power of two (below 128 ns: 16
+  // ns). Counts are exact. From the first bucket with a sample to the last.
+  struct Row {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+    uint64_t count = 0;
+    double share_slower = 0;  // of all samples, those of to_ns and more
+  };
+  std::vector<Row> Rows() const;
+
   // Whether percentiles are exact.
   bool exact() const { return buckets_ == nullptr; }
 
@@ -61,6 +71,7 @@ class LatencyHistogram {
   static constexpr int kBuckets = (63 - kSubBits + 1) << kSubBits;
   static int BucketOf(int64_t ns);
   static int64_t MiddleOf(int bucket);
+  static int64_t LowOf(int bucket);
   void SwitchToBuckets();
 
   uint64_t count_ = 0;

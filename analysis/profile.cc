@@ -10,6 +10,7 @@
 #include "analysis/interval_union.h"
 #include "analysis/plausible.h"
 #include "analysis/reorder_buffer.h"
+#include "analysis/step_series.h"
 #include "base/check.h"
 #include "base/saturating.h"
 #include "format/trace_piece.h"
@@ -51,12 +52,21 @@ void MergeInto(const Profile::Latencies& from, Profile::Latencies* to) {
   to->q2c.Merge(from.q2c);
 }
 
-Profile::Depth DepthOf(const InFlight& in_flight, int64_t observed_ns, int64_t busy_ns) {
-  Profile::Depth depth{.max = in_flight.max(), .limited = in_flight.limited()};
-  const double time_ns = static_cast<double>(in_flight.time_ns());
+Profile::Depth DepthOf(InFlight* in_flight, int64_t observed_ns, int64_t busy_ns) {
+  Profile::Depth depth{.max = in_flight->max(), .limited = in_flight->limited()};
+  depth.classes = in_flight->FinishClasses();
+  const double time_ns = static_cast<double>(in_flight->time_ns());
   if (observed_ns > 0) depth.mean = time_ns / static_cast<double>(observed_ns);
   if (busy_ns > 0) depth.mean_busy = time_ns / static_cast<double>(busy_ns);
   return depth;
+}
+
+std::string DeviceName(const proto::Header& header, uint32_t index) {
+  std::string name;
+  if (index < static_cast<uint32_t>(header.devices_size())) {
+    name = header.devices(static_cast<int>(index)).name();
+  }
+  return name.empty() ? "device " + std::to_string(index) : name;
 }
 
 }  // namespace
@@ -101,6 +111,35 @@ struct ProfileBuilder::Impl {
   std::vector<bool> process_seen;
   Profile::ProcessRow no_process;
   FootprintMeter footprint;
+  StepSeries<uint64_t> activity{Profile::kActivitySteps, kNanosPerMicro};
+  std::optional<int64_t> idle_from_ns;  // as `replay --idle-cap` has it
+  DetailsBuilder::Expected expected;
+  std::unique_ptr<DetailsBuilder> details;
+  struct Placed {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+    std::string what;
+  };
+  std::vector<Placed> events;
+
+  void AddEvent(Placed event) {
+    if (events.size() < Profile::kMostEvents) {
+      events.push_back(std::move(event));
+    } else {
+      ++profile.events_left_out;
+    }
+  }
+
+  void AddIdle(int64_t arrival_ns, std::optional<int64_t> complete_ns) {
+    const int64_t idle_ns = arrival_ns - idle_from_ns.value_or(arrival_ns);
+    if (idle_ns > profile.idle_caps.front().cap_ns) {
+      for (Profile::IdleCap& cap : profile.idle_caps) {
+        cap.cut_ns += std::max<int64_t>(0, idle_ns - cap.cap_ns);
+      }
+    }
+    idle_from_ns =
+        std::max({idle_from_ns.value_or(arrival_ns), arrival_ns, complete_ns.value_or(arrival_ns)});
+  }
 
   std::optional<int64_t> Plausible(const std::optional<int64_t>& time_ns) {
     if (!time_ns || IsPlausibleNs(*time_ns)) return time_ns;
@@ -132,6 +171,7 @@ struct ProfileBuilder::Impl {
     }
     last_arrival_ns = std::max(last_arrival_ns, arrival_ns);
     watermark_ns = last_arrival_ns;
+    ++activity.At(arrival_ns - *profile.first_arrival_ns);
   }
 
   void AddDifference(std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
@@ -205,9 +245,15 @@ struct ProfileBuilder::Impl {
   }
 
   void AddIssued(int64_t start_ns, const Issued& io) {
-    if (io.data) AddAddress(io);
+    if (io.data) AddAddress(start_ns, io);
     if (!io.end_ns || *io.end_ns < start_ns) return;
+    const int64_t run_start_ns = all_busy.run_start_ns();
+    const int64_t run_end_ns = all_busy.last_ns();
     const int64_t gap_ns = all_busy.Add(start_ns, *io.end_ns);
+    if (details != nullptr) {
+      if (gap_ns > 0) details->AddBusy(run_start_ns, run_end_ns);
+      if (io.data) details->AddInFlight(start_ns, *io.end_ns);
+    }
     if (gap_ns > 0) {
       Profile::IdleClass& idle = profile.idle[static_cast<size_t>(IdleClassOf(gap_ns))];
       ++idle.count;
@@ -219,11 +265,22 @@ struct ProfileBuilder::Impl {
     data_in_flight.Add(start_ns, *io.end_ns);
   }
 
-  void AddAddress(const Issued& io) {
+  void AddAddress(int64_t start_ns, const Issued& io) {
+    constexpr uint64_t kAlignment = 4096;
+    if (details != nullptr) {
+      details->AddIssuedData(start_ns, io.device, io.offset_bytes, io.bytes, io.write);
+    }
+    Profile::Alignment& aligned = io.write ? profile.aligned_writes : profile.aligned_reads;
+    ++aligned.requests;
+    if (io.offset_bytes % kAlignment == 0) {
+      ++aligned.begin_4k;
+      if (io.bytes % kAlignment == 0) ++aligned.whole_4k;
+    }
     DeviceState& device = Device(io.device);
     Place& same_op = io.write ? device.write : device.read;
     if (device.any.known && device.any.end_bytes == io.offset_bytes) {
       ++profile.sequential_device;
+      if (!io.write) ++profile.sequential_reads;
       if (last_device == io.device) ++profile.sequential_any;
     }
     if (same_op.known && same_op.end_bytes == io.offset_bytes) ++profile.sequential_direction;
@@ -238,6 +295,26 @@ struct ProfileBuilder::Impl {
 
 ProfileBuilder::ProfileBuilder(const ProfileOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->options = options;
+}
+
+void ProfileBuilder::Expect(const proto::Summary& summary) {
+  Impl& in = *impl_;
+  if (!summary.has_first_ns() || !summary.has_last_ns() || !IsPlausibleNs(summary.first_ns()) ||
+      !IsPlausibleNs(summary.last_ns())) {
+    return;
+  }
+  int64_t end_ns = std::max<int64_t>(0, summary.last_ns() - summary.first_ns());
+  if (in.options.to_ns) end_ns = std::min(end_ns, *in.options.to_ns);
+  in.expected.length_ns = std::max<int64_t>(0, end_ns - in.options.from_ns.value_or(0));
+  in.activity = StepSeries<uint64_t>(Profile::kActivitySteps,
+                                     NiceStepNs(in.expected.length_ns, Profile::kActivitySteps));
+  for (const proto::DeviceExtent& extent : summary.extents()) {
+    if (extent.device() >= kMaxDevices) continue;
+    if (extent.device() >= in.expected.end_bytes.size()) {
+      in.expected.end_bytes.resize(extent.device() + 1);
+    }
+    in.expected.end_bytes[extent.device()] = extent.end_bytes();
+  }
 }
 
 ProfileBuilder::~ProfileBuilder() = default;
@@ -274,7 +351,14 @@ void ProfileBuilder::Add(const IoRecord& io) {
   CountByKind(io, &device.row.reads, &device.row.writes, &device.row.other);
   in.AddProcess(io);
   in.AddSize(io);
-  if (arrival_ns) in.AddArrival(*arrival_ns);
+  if (arrival_ns) {
+    in.AddArrival(*arrival_ns);
+    in.AddIdle(*arrival_ns, complete_ns);
+  }
+  if (in.options.details) {
+    if (in.details == nullptr) in.details = std::make_unique<DetailsBuilder>(in.expected);
+    in.details->AddRecord(io, arrival_ns, queue_ns, issue_ns, complete_ns);
+  }
   in.AddTimes(io, queue_ns, issue_ns, complete_ns, waited, &device);
   if (complete_ns && profile.first_arrival_ns) {
     in.last_event_ns = std::max(in.last_event_ns, *complete_ns);
@@ -295,8 +379,37 @@ void ProfileBuilder::Add(const IoRecord& io) {
       in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
 }
 
+void ProfileBuilder::OnMark(const proto::Mark& mark) {
+  std::string what;
+  switch (mark.kind()) {
+    case proto::SUSPEND:
+      what = "the machine slept";
+      break;
+    case proto::WALL_CLOCK_STEP:
+      what = "the wall clock was set";
+      break;
+    case proto::RECORDING_RESUMED:
+      what = "recording went on after a pause";
+      break;
+    case proto::DEVICE_ADDED:
+      what = "a device was added";
+      break;
+    default:
+      what = "mark";
+      break;
+  }
+  if (!mark.detail().empty()) what += ": " + mark.detail();
+  impl_->AddEvent({mark.at_ns(), mark.at_ns(), std::move(what)});
+}
+
 void ProfileBuilder::OnLoss(const proto::Loss& loss) {
   Profile& profile = impl_->profile;
+  if (loss.has_from_ns() || loss.has_to_ns()) {
+    const int64_t from_ns = loss.has_from_ns() ? loss.from_ns() : loss.to_ns();
+    impl_->AddEvent({from_ns, loss.has_to_ns() ? loss.to_ns() : from_ns,
+                     std::string(MeansLostEvents(loss.reason()) ? "lost: " : "") +
+                         LossReasonName(loss.reason())});
+  }
   Profile::Loss& total = profile.losses[loss.reason()];
   if (loss.has_count()) {
     total.count = SaturatingAdd(total.count, loss.count());
@@ -355,11 +468,22 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
     profile.observed_ns =
         std::max(in.last_arrival_ns, in.last_event_ns) - *profile.first_arrival_ns;
   }
+  profile.activity_step_ns = in.activity.step_ns();
+  profile.activity = in.activity.steps();
+  for (const Impl::Placed& event : in.events) {
+    if (!profile.first_arrival_ns || !IsPlausibleNs(event.from_ns) || !IsPlausibleNs(event.to_ns)) {
+      continue;
+    }
+    const int64_t from_ns = event.from_ns - *profile.first_arrival_ns;
+    const int64_t to_ns = std::max(from_ns, event.to_ns - *profile.first_arrival_ns);
+    if (to_ns < 0 || from_ns > profile.observed_ns) continue;
+    profile.events.push_back({from_ns, to_ns, event.what});
+  }
   profile.busy_ns = in.all_busy.measure_ns();
   profile.busy_cut = in.all_busy.out_of_order();
   profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
-  profile.depth = DepthOf(in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
-  profile.depth_all = DepthOf(in.all_in_flight, profile.observed_ns, profile.busy_ns);
+  profile.depth = DepthOf(&in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
+  profile.depth_all = DepthOf(&in.all_in_flight, profile.observed_ns, profile.busy_ns);
   profile.footprint = in.footprint.Measure();
 
   for (size_t op = 0; op < kOpCount; ++op) {
@@ -370,18 +494,21 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
     MergeInto(of_op.waited, &profile.foreground_latency);
     MergeInto(latency, &profile.all);
   }
+  if (in.options.details) {
+    if (in.details == nullptr) in.details = std::make_unique<DetailsBuilder>(in.expected);
+    if (!in.all_busy.empty())
+      in.details->AddBusy(in.all_busy.run_start_ns(), in.all_busy.last_ns());
+    profile.details = std::make_shared<const Details>(in.details->Finish(
+        profile.observed_ns, profile.ios,
+        [&header](uint32_t index) { return DeviceName(header, index); }, process_name));
+  }
   MergeInto(profile.latency_of(Op::kRead), &profile.data);
   MergeInto(profile.latency_of(Op::kWrite), &profile.data);
 
   for (size_t i = 0; i < in.devices.size(); ++i) {
     Profile::DeviceRow& row = in.devices[i].row;
     if (row.reads.ios + row.writes.ios + row.other.ios == 0) continue;
-    if (i == kMaxDevices) {
-      row.name = "others";
-    } else if (i < static_cast<size_t>(header.devices_size())) {
-      row.name = header.devices(static_cast<int>(i)).name();
-    }
-    if (row.name.empty()) row.name = "device " + std::to_string(i);
+    row.name = i == kMaxDevices ? "others" : DeviceName(header, static_cast<uint32_t>(i));
     profile.max_end_bytes = std::max(profile.max_end_bytes, row.max_end_bytes);
     profile.devices.push_back(std::move(row));
   }
@@ -403,6 +530,7 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
 Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options) {
   ProfileBuilder builder(options);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
+  if (reader->summary()) builder.Expect(*reader->summary());
   IoRecord record;
   ArrivalSpan met;
   while (true) {

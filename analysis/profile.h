@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/details.h"
 #include "analysis/footprint_meter.h"
+#include "analysis/in_flight.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/size_histogram.h"
 #include "base/status.h"
@@ -44,6 +46,24 @@ struct Profile {
     double mean = 0;       // over observed_ns
     double mean_busy = 0;  // over the time in which at least one was in flight
     bool limited = false;  // the maximum is a lower bound
+    std::array<InFlight::Class, InFlight::kClasses> classes{};
+  };
+  // What `replay --idle-cap` would cut of the trace's time.
+  struct IdleCap {
+    int64_t cap_ns = 0;
+    int64_t cut_ns = 0;
+  };
+  // Data requests with an address, whose begin or whose begin and size are multiples of 4 KiB.
+  struct Alignment {
+    uint64_t requests = 0;
+    uint64_t begin_4k = 0;
+    uint64_t whole_4k = 0;
+  };
+  // A loss or a mark that says when, counted from the first arrival.
+  struct Event {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;  // = from_ns for a moment
+    std::string what;
   };
   // Time between two busy times, by length: [0] below 1 us, [1] 1 us to 10 us, ... [9] from 100 s
   // on.
@@ -111,6 +131,8 @@ struct Profile {
   uint64_t sequential_any = 0;     // begins where the data request before it ended (definition A)
   uint64_t sequential_device = 0;  // ... of the same device (B, the headline)
   uint64_t sequential_direction = 0;  // ... of the same device and op (C)
+  uint64_t sequential_reads = 0;      // those of B that are reads; the others are writes
+  Alignment aligned_reads, aligned_writes;
   FootprintMeter::Sizes footprint;
   uint64_t max_end_bytes = 0;
 
@@ -122,6 +144,8 @@ struct Profile {
   int64_t busy_ns = 0;                 // union of all [issue, completion]
   int64_t idle_ns = 0;                 // observed_ns - busy_ns
   std::array<IdleClass, kIdleClasses> idle{};
+  std::array<IdleCap, 6> idle_caps{
+      {{1'000'000}, {10'000'000}, {25'000'000}, {100'000'000}, {1'000'000'000}, {10'000'000'000}}};
   Depth depth;      // data requests
   Depth depth_all;  // all operations
 
@@ -136,6 +160,17 @@ struct Profile {
   std::vector<DeviceRow> devices;     // in the header's order
   std::vector<ProcessRow> processes;  // most bytes first
   uint64_t processes_lumped = 0;      // I/Os of processes beyond the table's bound, in no row
+
+  // I/Os by arrival in at most kActivitySteps steps, for a picture in one line.
+  static constexpr size_t kActivitySteps = 60;
+  int64_t activity_step_ns = 0;
+  std::vector<uint64_t> activity;
+
+  static constexpr size_t kMostEvents = 200;
+  std::vector<Event> events;  // in the order of the trace
+  uint64_t events_left_out = 0;
+
+  std::shared_ptr<const Details> details;  // null unless ProfileOptions.details
 };
 
 struct ProfileOptions {
@@ -144,6 +179,7 @@ struct ProfileOptions {
   std::optional<int64_t> from_ns = {};
   std::optional<int64_t> to_ns = {};
   bool footprint = true;  // false leaves Profile.footprint empty and saves its memory
+  bool details = false;   // fills Profile.details: about as much time again, and some 16 MiB
 };
 
 // Computes a Profile in one pass over the records, in their order. Memory is bounded whatever the
@@ -153,8 +189,12 @@ class ProfileBuilder : public TraceObserver {
   explicit ProfileBuilder(const ProfileOptions& options = {});
   ~ProfileBuilder() override;
 
+  // What may be known of a trace before its records: from it steps of time and address get a good
+  // length at once. Call first, if at all.
+  void Expect(const proto::Summary& summary);
   void Add(const IoRecord& record);
   void OnLoss(const proto::Loss& loss) override;
+  void OnMark(const proto::Mark& mark) override;
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
 
   // `process_name` maps a process id to its name ("" if unknown). Call once, last.
