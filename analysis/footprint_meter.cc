@@ -72,7 +72,15 @@ void FootprintMeter::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes,
   if (bytes == 0) return;
   const uint64_t length = std::min({bytes, kLongestBytes, ~uint64_t{0} - offset_bytes});
   if (length == 0) return;
-  const uint64_t last = (offset_bytes + length - 1) / kBlockBytes;
+  uint64_t last = (offset_bytes + length - 1) / kBlockBytes;
+  const uint64_t first_chunk = offset_bytes / kBlockBytes / kBlocksPerChunk;
+  chunks_left_ += kChunksPerRequest;
+  if (const uint64_t chunks = last / kBlocksPerChunk - first_chunk; chunks <= chunks_left_) {
+    chunks_left_ -= chunks;
+  } else {
+    last = first_chunk * kBlocksPerChunk + kBlocksPerChunk - 1;
+    cut_ = true;
+  }
   for (uint64_t block = offset_bytes / kBlockBytes; block <= last;) {
     const uint64_t chunk = block / kBlocksPerChunk;
     const uint64_t first_bit = block % kBlocksPerChunk;
@@ -109,6 +117,7 @@ FootprintMeter::Sizes FootprintMeter::Measure() const {
             .exact = false};
   }
   Sizes sizes;
+  sizes.exact = !cut_;
   for (const Chunk& chunk : table_) {
     if (chunk.key == kEmpty) continue;
     sizes.bytes += static_cast<uint64_t>(std::popcount(chunk.read | chunk.written)) * kBlockBytes;

@@ -23,6 +23,10 @@ class FootprintMeter {
   // Drives take no longer data requests. Of one that says so only the beginning is looked at, so
   // that a few bytes of a file cannot cost millions of blocks.
   static constexpr uint64_t kLongestBytes = uint64_t{64} << 20;
+  // Nor do they on average: once all requests so far have touched more chunks than
+  // kFreeChunks and 8 (2 MiB) each, of the next only its first chunk counts, and `exact` is false.
+  static constexpr uint64_t kFreeChunks = uint64_t{1} << 20;
+  static constexpr uint64_t kChunksPerRequest = 8;
 
   struct Sizes {
     uint64_t bytes = 0;        // touched at all
@@ -56,6 +60,8 @@ class FootprintMeter {
 
   size_t max_chunks_;
   size_t used_ = 0;
+  uint64_t chunks_left_ = kFreeChunks;  // to be touched by long requests
+  bool cut_ = false;
   std::vector<Chunk> table_;  // open addressing, a power of two in size, at most half full
   std::unique_ptr<Estimate> estimate_;
 };

@@ -49,7 +49,7 @@ void LatencyHistogram::Add(int64_t ns) {
     return;
   }
   samples_.push_back(ns);
-  if (samples_.size() > kExactSamples) SwitchToBuckets();
+  if (samples_.size() > exact_samples_) SwitchToBuckets();
 }
 
 void LatencyHistogram::Merge(const LatencyHistogram& other) {
@@ -58,7 +58,7 @@ void LatencyHistogram::Merge(const LatencyHistogram& other) {
   max_ns_ = count_ == 0 ? other.max_ns_ : std::max(max_ns_, other.max_ns_);
   count_ += other.count_;
   sum_ns_ += other.sum_ns_;
-  if (buckets_ == nullptr && (other.buckets_ != nullptr || count_ > kExactSamples)) {
+  if (buckets_ == nullptr && (other.buckets_ != nullptr || count_ > exact_samples_)) {
     SwitchToBuckets();
   }
   if (buckets_ == nullptr) {

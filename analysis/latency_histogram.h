@@ -30,10 +30,14 @@ class LatencyHistogram {
   static constexpr int kSubBits = 7;
   static constexpr double kRelativeErrorBound = 1.0 / (1 << (kSubBits + 1));
 
-  LatencyHistogram() = default;
+  // With `exact_samples` fewer are kept as they are. Fewer than 7,296 save no memory.
+  explicit LatencyHistogram(uint64_t exact_samples = kExactSamples)
+      : exact_samples_(exact_samples) {}
   LatencyHistogram(LatencyHistogram&&) = default;
   LatencyHistogram& operator=(LatencyHistogram&&) = default;
-  LatencyHistogram(const LatencyHistogram& other) { Merge(other); }
+  LatencyHistogram(const LatencyHistogram& other) : exact_samples_(other.exact_samples_) {
+    Merge(other);
+  }
   LatencyHistogram& operator=(const LatencyHistogram& other);
   ~LatencyHistogram() = default;
 
@@ -74,6 +78,7 @@ class LatencyHistogram {
   static int64_t LowOf(int bucket);
   void SwitchToBuckets();
 
+  uint64_t exact_samples_;
   uint64_t count_ = 0;
   __int128 sum_ns_ = 0;
   int64_t min_ns_ = 0;

@@ -18,7 +18,11 @@
 namespace blktape {
 namespace {
 
-constexpr size_t kMaxDevices = 4096;
+// Rows of their own, and those among them with as many exact samples as the whole trace: together
+// at most 40 MiB.
+constexpr size_t kMaxDevices = 512;
+constexpr size_t kExactDevices = 16;
+constexpr uint64_t kDeviceSamples = 8192;
 constexpr size_t kMaxProcesses = 65'536;
 bool IsData(const IoRecord& io) {
   return (io.op == Op::kRead || io.op == Op::kWrite) && io.bytes > 0;
@@ -149,7 +153,11 @@ struct ProfileBuilder::Impl {
 
   DeviceState& Device(uint32_t index) {
     const size_t at = std::min<size_t>(index, kMaxDevices);  // the last row lumps the rest
-    if (at >= devices.size()) devices.resize(at + 1);
+    while (at >= devices.size()) {
+      const uint64_t samples =
+          devices.size() < kExactDevices ? LatencyHistogram::kExactSamples : kDeviceSamples;
+      devices.emplace_back().row.d2c = LatencyHistogram(samples);
+    }
     return devices[at];
   }
 

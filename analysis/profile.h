@@ -183,7 +183,7 @@ struct ProfileOptions {
 };
 
 // Computes a Profile in one pass over the records, in their order. Memory is bounded whatever the
-// length of the trace: at most some 60 MiB, typically 5. Not thread-safe.
+// length of the trace: at most some 110 MiB, typically 5. Not thread-safe.
 class ProfileBuilder : public TraceObserver {
  public:
   explicit ProfileBuilder(const ProfileOptions& options = {});

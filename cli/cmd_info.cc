@@ -87,19 +87,19 @@ class InfoText {
   static std::string Printable(std::string_view text) { return ToPrintable(text); }
 
   // A line "label  value", wrapped at spaces to stay below 80 columns.
-  void Add(std::string_view label, std::string value) {
+  void Add(std::string_view label, std::string_view value) {
     constexpr size_t kLabelColumns = 12;
     constexpr size_t kValueColumns = 79 - kLabelColumns;
-    const auto line = [&](const std::string& text) {
+    const auto line = [&](std::string_view text) {
       text_ += fmt::format("{:<{}}{}", label, kLabelColumns, text);
       text_.erase(text_.find_last_not_of(' ') + 1);
       text_ += '\n';
     };
     while (value.size() > kValueColumns) {
       const size_t space = value.rfind(' ', kValueColumns);
-      if (space == std::string::npos || space == 0) break;
+      if (space == std::string_view::npos || space == 0) break;
       line(value.substr(0, space));
-      value = value.substr(space + 1);
+      value.remove_prefix(space + 1);
       label = "";
     }
     line(value);

@@ -8,6 +8,9 @@ namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kMagicBytes = 4;
+// Looking at a block header costs as much as decompressing so many bytes.
+constexpr uint64_t kBytesPerBlock = 16;
+constexpr uint64_t kNoLimit = ~uint64_t{0};
 
 bool IsSkippable(uint32_t magic) { return (magic & 0xFFFFFFF0) == kSkippableMagic; }
 
@@ -22,13 +25,15 @@ Status FrameReader::Seek(uint64_t offset_bytes) {
   buffer_at_ = offset_bytes;
   at_end_ = false;
   found_.reset();
-  read_all_ = false;
+  read_all_ = offset_bytes == 0;
+  digest_ = {};
   return OkStatus();
 }
 
 Result<size_t> FrameReader::Fill(uint64_t bytes) {
   while (end_ - begin_ < bytes && !at_end_) {
-    if (begin_ > 0 && buffer_.size() - end_ < kReadBytes) {
+    // Not for a large remainder, which would be moved once for every few bytes read.
+    if (begin_ >= end_ - begin_ && buffer_.size() - end_ < kReadBytes) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       buffer_at_ += begin_;
       end_ -= begin_;
@@ -56,11 +61,12 @@ Result<bool> FrameReader::Discard(uint64_t bytes) {
   }
 }
 
-Result<FrameReader::Attempt> FrameReader::TryZstd() {
+Result<FrameReader::Attempt> FrameReader::TryZstd(uint64_t most_bytes) {
   Attempt attempt;
   FrameWalk walk;
   while (true) {
     const FrameWalk::State state = walk.Advance(unread());
+    attempt.cost_bytes = walk.blocks() * kBytesPerBlock;
     if (state == FrameWalk::State::kComplete) break;
     if (state == FrameWalk::State::kInvalid) {
       attempt.reason = "a frame header or block header that makes no sense";
@@ -72,6 +78,12 @@ Result<FrameReader::Attempt> FrameReader::TryZstd() {
       attempt.reason = "it ends inside a frame";
       return attempt;
     }
+  }
+  attempt.cost_bytes += walk.content_bytes();
+  if (attempt.cost_bytes > most_bytes) {
+    attempt.cost_bytes = 0;
+    attempt.reason = "too many bytes that look like a frame";
+    return attempt;
   }
   attempt.end_bytes = offset() + walk.frame_bytes();
   const auto content =
@@ -86,7 +98,7 @@ Result<FrameReader::Attempt> FrameReader::TryZstd() {
   return attempt;
 }
 
-Result<FrameReader::Attempt> FrameReader::TrySkippable(uint32_t magic) {
+Result<FrameReader::Attempt> FrameReader::TrySkippable(uint32_t magic, uint64_t most_bytes) {
   Attempt attempt;
   ASSIGN_OR_RETURN(const size_t header_bytes, Fill(kSkippableHeaderBytes));
   attempt.truncated = true;
@@ -108,6 +120,12 @@ Result<FrameReader::Attempt> FrameReader::TrySkippable(uint32_t magic) {
     attempt.reason = "a seek table that is too large";
     return attempt;
   }
+  attempt.cost_bytes = payload_bytes;
+  if (attempt.cost_bytes > most_bytes) {
+    attempt.cost_bytes = 0;
+    attempt.reason = "too many bytes that look like a seek table";
+    return attempt;
+  }
   const std::optional<FrameSizesDigest> table =
       ParseSeekTable(unread().subspan(kSkippableHeaderBytes, payload_bytes));
   if (!table || (read_all_ && *table != digest_)) {
@@ -123,7 +141,7 @@ Result<FrameReader::Attempt> FrameReader::TrySkippable(uint32_t magic) {
   return attempt;
 }
 
-Result<FrameReader::Attempt> FrameReader::Try() {
+Result<FrameReader::Attempt> FrameReader::Try(uint64_t most_bytes) {
   ASSIGN_OR_RETURN(const size_t there, Fill(kMagicBytes));
   Attempt attempt;
   if (there < kMagicBytes) {
@@ -132,10 +150,15 @@ Result<FrameReader::Attempt> FrameReader::Try() {
     return attempt;
   }
   const uint32_t magic = LoadLittle32(unread().data());
-  if (magic == kZstdMagic) return TryZstd();
-  if (IsSkippable(magic)) return TrySkippable(magic);
+  if (magic == kZstdMagic) return TryZstd(most_bytes);
+  if (IsSkippable(magic)) return TrySkippable(magic, most_bytes);
   attempt.reason = "bytes that begin no frame";
   return attempt;
+}
+
+uint64_t FrameReader::SearchBytesLeft() const {
+  const uint64_t allowed = kFreeSearchBytes + offset() * kSearchBytesPerByte;
+  return allowed - std::min(allowed, search_bytes_);
 }
 
 FrameReader::Event FrameReader::Take(const Attempt& attempt) {
@@ -170,13 +193,14 @@ Result<FrameReader::Event> FrameReader::FindNextGood(uint64_t from_bytes, const 
     }
     if (at + kMagicBytes <= there) {
       Drop(at);
-      ASSIGN_OR_RETURN(const Attempt attempt, Try());
+      ASSIGN_OR_RETURN(const Attempt attempt, Try(SearchBytesLeft()));
       if (attempt.good) {
         damage.to_bytes = offset();
         damage.truncated = false;
         found_ = attempt;
         return damage;
       }
+      search_bytes_ += attempt.cost_bytes;
       search_from = 1;
     } else if (at_end_) {
       Drop(there);
@@ -200,7 +224,7 @@ Result<FrameReader::Event> FrameReader::Next() {
     ASSIGN_OR_RETURN(const size_t there, Fill(1));
     const uint64_t from_bytes = offset();
     if (there == 0) return Event{Kind::kEnd, from_bytes, from_bytes, false, {}};
-    ASSIGN_OR_RETURN(const Attempt attempt, Try());
+    ASSIGN_OR_RETURN(const Attempt attempt, Try(kNoLimit));
     if (!attempt.good) return FindNextGood(from_bytes, attempt);
     if (!attempt.skip) return Take(attempt);
   }

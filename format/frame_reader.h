@@ -15,9 +15,16 @@
 namespace blktape {
 
 // Splits a byte stream into zstd frames whose checksums hold, and byte ranges that are damaged.
-// Memory: one frame (content and compressed). Not thread-safe.
+// Memory: one frame (content and compressed). Time: in proportion to the bytes, and to the content
+// of the frames found. Behind damage, where every place that looks like a frame has to be tried,
+// failed tries may decompress kFreeSearchBytes and kSearchBytesPerByte for every byte passed; when
+// that is used up such places are passed over untried until more bytes have been. Only a file made
+// to that end gets there. Not thread-safe.
 class FrameReader {
  public:
+  static constexpr uint64_t kFreeSearchBytes = 256u << 20;
+  static constexpr uint64_t kSearchBytesPerByte = 256;
+
   enum class Kind {
     kFrame,      // content() holds it until the next call
     kSeekTable,  // whole, and agrees with the frames read
@@ -40,11 +47,14 @@ class FrameReader {
   Result<Event> Next();
   std::string_view content() const { return content_; }
 
-  // Goes on at `offset_bytes`. The seek table can then no longer be compared.
+  // Goes on at `offset_bytes`. Elsewhere than at 0 the seek table can then no longer be compared.
   Status Seek(uint64_t offset_bytes);
 
   // Of the source: where the next frame begins, as the last one has ended.
   uint64_t offset() const { return buffer_at_ + begin_; }
+
+  // What failed tries behind damage have cost so far, in bytes decompressed or the like.
+  uint64_t search_bytes() const { return search_bytes_; }
 
  private:
   struct Attempt {
@@ -53,7 +63,8 @@ class FrameReader {
     uint64_t end_bytes = 0;  // file offset behind it; 0 where it is not known
     Kind kind = Kind::kFrame;
     std::string_view reason;
-    bool skip = false;  // good, and of no interest
+    bool skip = false;        // good, and of no interest
+    uint64_t cost_bytes = 0;  // of having tried
   };
 
   std::span<const std::byte> unread() const {
@@ -66,10 +77,11 @@ class FrameReader {
   Result<bool> Discard(uint64_t bytes);
 
   // Looks at what begins at the current position, without moving it (a skippable frame of
-  // another kind is discarded).
-  Result<Attempt> Try();
-  Result<Attempt> TryZstd();
-  Result<Attempt> TrySkippable(uint32_t magic);
+  // another kind is discarded). Fails where more than `most_bytes` would have to be decompressed.
+  Result<Attempt> Try(uint64_t most_bytes);
+  Result<Attempt> TryZstd(uint64_t most_bytes);
+  Result<Attempt> TrySkippable(uint32_t magic, uint64_t most_bytes);
+  uint64_t SearchBytesLeft() const;
   // The damaged range that begins at `from_bytes`, where a try failed so.
   Result<Event> FindNextGood(uint64_t from_bytes, const Attempt& failure);
   Event Take(const Attempt& attempt);
@@ -83,7 +95,8 @@ class FrameReader {
   FrameDecompressor decompressor_;
   std::string_view content_;
   FrameSizesDigest digest_;
-  bool read_all_ = true;          // every frame so far is in the digest
+  bool read_all_ = true;  // every frame so far is in the digest
+  uint64_t search_bytes_ = 0;
   std::optional<Attempt> found_;  // behind a damaged range, not yet delivered
 };
 

@@ -11,6 +11,10 @@ void AddSaturating(uint64_t more, uint64_t* total) {
 
 }  // namespace
 
+proto::LossReason KnownLossReason(proto::LossReason reason) {
+  return reason < 0 || reason > 255 ? proto::LOSS_REASON_UNSPECIFIED : reason;
+}
+
 bool MeansLostEvents(proto::LossReason reason) {
   return reason != proto::IN_FLIGHT_AT_START && reason != proto::IN_FLIGHT_AT_END;
 }

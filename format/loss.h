@@ -14,9 +14,9 @@ bool IsHarmlessDamage(const proto::Loss& loss);
 // "ring overrun", "relay drop", ...: for people.
 const char* LossReasonName(proto::LossReason reason);
 
-// Reasons above are none: a reader takes them for LOSS_REASON_UNSPECIFIED, which bounds what is
-// kept by reason.
-inline constexpr int kMaxLossReason = 255;
+// `reason`, or LOSS_REASON_UNSPECIFIED for one above 255 or below 0, which is none: that bounds
+// what is kept by reason.
+proto::LossReason KnownLossReason(proto::LossReason reason);
 
 // Adds losses up by reason. Counts saturate.
 class LossTally {

@@ -196,6 +196,7 @@ class TraceReaderImpl : public TraceReader {
   // before it?
   void StartFrame() {
     rest_ = frames_.content();
+    frame_messages_ = frame_records_ = 0;
     proto::Message message;
     if (!TakeDelimited(&rest_, &message) || !message.has_frame()) {
       DamagedFrame(message.has_header() ? "the header of another trace" : "a frame of no trace");
@@ -236,6 +237,10 @@ class TraceReaderImpl : public TraceReader {
   }
 
   Status NextMessage() {
+    if (++frame_messages_ > kMaxFrameMessages) {
+      DamagedFrame("a frame of more messages than the format allows");
+      return OkStatus();
+    }
     if (!TakeDelimited(&rest_, &message_)) {
       DamagedFrame("a frame that holds no whole messages");
       return OkStatus();
@@ -257,6 +262,7 @@ class TraceReaderImpl : public TraceReader {
         TakeNames(message_.process_names());
         break;
       case proto::Message::kMark:
+        CutDetail(message_.mutable_mark()->mutable_detail());
         observer_->OnMark(message_.mark());
         break;
       case proto::Message::kSummary:
@@ -290,6 +296,12 @@ class TraceReaderImpl : public TraceReader {
       DamagedFrame("a record of a device that the header does not have");
       return;
     }
+    frame_records_ += message_.batch().count();
+    if (frame_records_ > kMaxBatchRecords) {
+      decoder_.Drop();
+      DamagedFrame("a frame of more records than the format allows");
+      return;
+    }
     if (HasUnknown(message_.batch())) observer_->OnUnknownColumns();
     next_record_ += message_.batch().count();
   }
@@ -298,10 +310,13 @@ class TraceReaderImpl : public TraceReader {
     return !message.GetReflection()->GetUnknownFields(message).empty();
   }
 
+  static void CutDetail(std::string* detail) {
+    if (detail->size() > kMaxDetailBytes) detail->resize(kMaxDetailBytes);
+  }
+
   void TakeLoss(proto::Loss* loss) {
-    if (loss->reason() < 0 || loss->reason() > kMaxLossReason) {
-      loss->set_reason(proto::LOSS_REASON_UNSPECIFIED);
-    }
+    loss->set_reason(KnownLossReason(loss->reason()));
+    CutDetail(loss->mutable_detail());
     if (loss->has_device() && loss->device() >= static_cast<uint32_t>(header_.devices_size())) {
       loss->clear_device();
     }
@@ -325,6 +340,9 @@ class TraceReaderImpl : public TraceReader {
   void TakeSummary(proto::Summary summary) {
     for (int id = 0; id < summary.process_names_size(); ++id) {
       TakeName(static_cast<uint32_t>(id), summary.process_names(id));
+    }
+    for (proto::LossTotal& total : *summary.mutable_losses()) {
+      total.set_reason(KnownLossReason(total.reason()));
     }
     summary_ = std::move(summary);
   }
@@ -374,6 +392,8 @@ class TraceReaderImpl : public TraceReader {
 
   std::string_view rest_;                   // of the frame, not yet parsed
   std::pair<uint64_t, uint64_t> frame_at_;  // where it lies in the file
+  uint64_t frame_messages_ = 0;             // met in it so far
+  uint64_t frame_records_ = 0;              // likewise
   proto::Message message_;                  // of it; decoder_ reads its batch
   BatchDecoder decoder_;
   std::vector<IoRecord> batch_;  // what it gave last

@@ -23,6 +23,8 @@ namespace {
 constexpr uint32_t kMinSplitRecords = 400;
 // A frame of nothing but losses or marks ends here too.
 constexpr size_t kFrameMessagesBytes = 4u << 20;
+// Before each may stand a batch and names.
+constexpr uint64_t kFrameMessages = kMaxFrameMessages / 4;
 // Bounds the memory of CountQueued.
 constexpr size_t kMaxQueuedSizes = 16'384;
 
@@ -95,7 +97,9 @@ class TraceWriterImpl : public TraceWriter {
       return;
     }
     queued_[{static_cast<uint32_t>(op), bytes}] += count;
-    if (queued_.size() >= kMaxQueuedSizes) AppendQueuedSizes();
+    if (queued_.size() < kMaxQueuedSizes) return;
+    AppendQueuedSizes();
+    (void)EndFrameIfFull();  // the next call tells of a failure
   }
 
   void CountFlaggedWrites(uint64_t count) override { flagged_writes_ += count; }
@@ -113,6 +117,9 @@ class TraceWriterImpl : public TraceWriter {
     proto::Message message;
     FillSummary(extra, message.mutable_summary());
     MakeStringsUtf8(&message);
+    if (message.ByteSizeLong() > kMaxSmallMessageBytes) {
+      return Status(StatusCode::kInvalidArgument, "the summary of the trace is too large");
+    }
     AppendDelimited(message, &content_);
     RETURN_IF_ERROR(EmitFrame(std::nullopt));
     RETURN_IF_ERROR(frames_.WriteSeekTable());
@@ -160,6 +167,7 @@ class TraceWriterImpl : public TraceWriter {
     MakeStringsUtf8(message);
     AppendPendingBatch();
     AppendDelimited(*message, &content_);
+    ++frame_messages_;
     return EndFrameIfFull();
   }
 
@@ -204,7 +212,7 @@ class TraceWriterImpl : public TraceWriter {
 
   Status EndFrameIfFull() {
     if (frame_records_ + pending_.count() >= records_per_frame_ ||
-        content_.size() >= kFrameMessagesBytes) {
+        content_.size() >= kFrameMessagesBytes || frame_messages_ >= kFrameMessages) {
       return EndFrame();
     }
     return OkStatus();
@@ -232,7 +240,7 @@ class TraceWriterImpl : public TraceWriter {
     const Status status = frames_.Write(content_, block_ends_);
     content_.clear();
     block_ends_.clear();
-    frame_records_ = 0;
+    frame_records_ = frame_messages_ = 0;
     frame_first_ns_.reset();
     return status;
   }
@@ -287,7 +295,8 @@ class TraceWriterImpl : public TraceWriter {
   BatchEncoder pending_;
   proto::Message batch_;  // kept for its memory
   uint64_t frame_number_ = 0;
-  uint64_t frame_records_ = 0;  // in content_
+  uint64_t frame_records_ = 0;   // in content_
+  uint64_t frame_messages_ = 0;  // of Append, likewise
   std::optional<int64_t> frame_first_ns_;
 
   ProcessDictionary processes_;

@@ -10,6 +10,8 @@ namespace {
 constexpr uint64_t kMaxBlockBytes = 128 << 10;
 constexpr uint64_t kBlockHeaderBytes = 3;
 constexpr uint64_t kChecksumBytes = 4;
+constexpr uint64_t kRunBlock = 1;  // one byte, repeated
+constexpr uint64_t kCompressedBlock = 2;
 
 uint64_t LoadLittle(std::span<const std::byte> bytes) {
   uint64_t value = 0;
@@ -112,8 +114,15 @@ FrameWalk::State FrameWalk::Advance(std::span<const std::byte> frame) {
     ++block_count_;
     // A block yields 128 KiB at most, and an encoder has no use for very many empty ones.
     if (type == 3 || size > kMaxBlockBytes || block_count_ > 1'000'000) return State::kInvalid;
+    // Raw and run-length blocks say how much they yield; an encoder compresses a block only where
+    // that makes it smaller. So a frame is hardly larger than its content, whatever it promises.
+    if (type != kCompressedBlock) plain_bytes_ += size;
+    if (type != kRunBlock) stored_bytes_ += size;
+    if (plain_bytes_ > content_bytes_ || stored_bytes_ > content_bytes_ + kMaxBlockBytes) {
+      return State::kInvalid;
+    }
     last_block_seen_ = (header & 1) != 0;
-    position_ += type == 1 ? 1 : size;
+    position_ += type == kRunBlock ? 1 : size;
     if (last_block_seen_) {
       position_ += kChecksumBytes;
       if (content_bytes_ > block_count_ * kMaxBlockBytes) return State::kInvalid;

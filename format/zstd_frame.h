@@ -64,12 +64,14 @@ class FrameWalk {
 
   // `frame` is what is there so far, from the magic number on, at least what it was at the last
   // call. kInvalid also means: not as this format demands (content size and checksum present, no
-  // dictionary, content within kMaxFrameContentBytes).
+  // dictionary, content within kMaxFrameContentBytes), or blocks larger than the content.
   State Advance(std::span<const std::byte> frame);
 
   // kNeedMore: at least this many bytes are needed. kComplete: the size of the frame.
   uint64_t frame_bytes() const { return position_; }
   uint64_t content_bytes() const { return content_bytes_; }
+  // Block headers looked at so far.
+  uint64_t blocks() const { return block_count_; }
 
  private:
   State ReadHeader(std::span<const std::byte> frame);
@@ -80,6 +82,8 @@ class FrameWalk {
   uint64_t block_header_at_ = 0;
   uint64_t block_count_ = 0;
   uint64_t content_bytes_ = 0;
+  uint64_t plain_bytes_ = 0;   // what its raw and run-length blocks yield
+  uint64_t stored_bytes_ = 0;  // of its raw and compressed blocks
 };
 
 }  // namespace blktape

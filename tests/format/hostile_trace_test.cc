@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "format/column_codec.h"
 #include "format/frame_writer.h"
+#include "format/loss.h"
 #include "format/message_stream.h"
 #include "format/process_dictionary.h"
 #include "tests/format/trace_testing.h"
@@ -186,6 +188,117 @@ TEST(HostileTraceTest, OnlyABatchAloneMayBeLarge) {
   std::string_view from = delimited;
   proto::Message taken;
   EXPECT_FALSE(TakeDelimited(&from, &taken));
+}
+
+std::string LengthOf(size_t bytes) {
+  std::string prefix;
+  for (size_t left = bytes; left != 0; left >>= 7) {
+    prefix += static_cast<char>((left & 0x7F) | (left > 0x7F ? 0x80 : 0));
+  }
+  return prefix;
+}
+
+bool Taken(const std::string& message) {
+  const std::string delimited = LengthOf(message.size()) + message;
+  std::string_view from = delimited;
+  proto::Message taken;
+  return TakeDelimited(&from, &taken);
+}
+
+TEST(HostileTraceTest, AMessageOfVeryManyFieldsIsNotParsed) {
+  // Two bytes each, some 200 once parsed: empty devices of a header.
+  const auto devices = [](int count) {
+    proto::Message message;
+    for (int i = 0; i < count; ++i) message.mutable_header()->add_devices();
+    return message.SerializeAsString();
+  };
+  EXPECT_TRUE(Taken(devices(4096)));
+  EXPECT_FALSE(Taken(devices(300'000)));
+  // Fields that nobody knows (15, of two bytes), in a batch too.
+  std::string unknown;
+  for (int i = 0; i < 300'000; ++i) unknown += "\x78\x01";
+  EXPECT_FALSE(Taken(unknown));
+  EXPECT_FALSE(Taken("\x12" + LengthOf(unknown.size()) + unknown));
+  // The largest that a writer makes: a whole dictionary and a whole index.
+  proto::Message summary;
+  for (int i = 0; i < 65'536; ++i) summary.mutable_summary()->add_process_names("name");
+  for (int i = 0; i < 8192; ++i) {
+    auto* const frame = summary.mutable_summary()->add_frames();
+    frame->set_offset_bytes(i + 1);
+    frame->set_first_ns(i + 1);
+    frame->set_first_record(i + 1);
+  }
+  EXPECT_TRUE(Taken(summary.SerializeAsString()));
+}
+
+TEST(HostileTraceTest, AnEmptyMessageIsNone) { EXPECT_FALSE(Taken("")); }
+
+TEST(HostileTraceTest, AFrameHasNoMoreMessagesThanTheFormatAllows) {
+  proto::Message loss;
+  loss.mutable_loss()->set_count(1);
+  // With the batch before them one too many.
+  std::vector<proto::Message> losses(kMaxFrameMessages, loss);
+  const ReadBack back = ReadAll(TraceWith([](proto::Summary*) {}, losses));
+  ASSERT_FALSE(back.losses.empty());
+  const auto damage = std::ranges::find_if(
+      back.losses, [](const proto::Loss& one) { return one.reason() == proto::DAMAGED_INPUT; });
+  ASSERT_NE(damage, back.losses.end());
+  EXPECT_THAT(damage->detail(), HasSubstr("more messages"));
+}
+
+TEST(HostileTraceTest, AFrameHasNoMoreRecordsThanTheFormatAllows) {
+  proto::Message batch;
+  EncodeBatch(std::vector<IoRecord>(kMaxBatchRecords - kRecords + 1), batch.mutable_batch());
+  const ReadBack back = ReadAll(TraceWith([](proto::Summary*) {}, {batch}));
+  EXPECT_THAT(back.records, SizeIs(kRecords));
+  ASSERT_FALSE(back.losses.empty());
+  EXPECT_THAT(back.losses[0].detail(), HasSubstr("more records"));
+}
+
+TEST(HostileTraceTest, OfTheTextOfALossOrAMarkSoMuchIsKept) {
+  proto::Message loss;
+  loss.mutable_loss()->set_detail(std::string(kMaxDetailBytes + 1, 'l'));
+  const ReadBack back = ReadAll(TraceWith([](proto::Summary*) {}, {loss}));
+  ASSERT_THAT(back.losses, SizeIs(1));
+  EXPECT_EQ(back.losses[0].detail(), std::string(kMaxDetailBytes, 'l'));
+}
+
+TEST(HostileTraceTest, ReasonsOfLossesInASummaryAreBoundedToo) {
+  const ReadBack back = ReadAll(TraceWith([](proto::Summary* summary) {
+    for (int i = 0; i < 1000; ++i) {
+      proto::LossTotal* const total = summary->add_losses();
+      total->set_reason(static_cast<proto::LossReason>(1'000'000 + i));
+      total->set_count(1);
+    }
+  }));
+  ASSERT_TRUE(back.summary);
+  const LossTally tally = TallyOf(*back.summary);
+  EXPECT_THAT(tally.by_reason(), SizeIs(1));
+  EXPECT_EQ(tally.lost_events(), 1000);
+}
+
+// As a recovery may have to: sizes of which no two are alike, and never a record between them.
+TEST(HostileTraceTest, AWriterEndsFramesOfSizesToo) {
+  MemorySink sink;
+  const auto writer = TraceWriter::ToSink(&sink, TestHeader(1));
+  ASSERT_TRUE(writer.ok());
+  constexpr uint64_t kSizes = 4'000'000;  // some 40 MiB: more than a frame may hold
+  for (uint64_t i = 1; i <= kSizes; ++i) (*writer)->CountQueued(Op::kWrite, i << 20, i);
+  ASSERT_TRUE((*writer)->Finish({}).ok());
+  Observed observed;
+  const auto reader =
+      TraceReader::FromSource(std::make_unique<MemorySource>(sink.bytes()), &observed);
+  ASSERT_TRUE(reader.ok());
+  IoRecord io;
+  const Result<bool> more = (*reader)->Next(&io);
+  ASSERT_TRUE(more.ok());
+  EXPECT_FALSE(*more);
+  uint64_t sizes = 0;
+  for (const proto::QueuedSizes& one : observed.queued_sizes) {
+    sizes += static_cast<uint64_t>(one.entries_size());
+  }
+  EXPECT_EQ(sizes, kSizes);
+  EXPECT_THAT(observed.losses, IsEmpty());
 }
 
 }  // namespace
