@@ -84,6 +84,12 @@ Result<Disk> BlockDevices::Describe(const std::string& folder) const {
   disk.dev = (disk.description.major)() << 20 | (disk.description.minor)();
   // What has requests has hardware queues to put them on, if only one that is simulated.
   disk.bio_based = disk.description.hardware_queues() == 0;
+  if (const auto ranges = Number(folder + "/queue/max_discard_segments")) {
+    disk.discard_ranges = static_cast<uint32_t>(*ranges);
+  }
+  if (!disk.description.zoned().empty() && disk.description.zoned() != "none") {
+    disk.zone_sectors = Number(folder + "/queue/chunk_sectors").value_or(0);
+  }
   return disk;
 }
 

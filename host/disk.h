@@ -14,6 +14,10 @@ struct Disk {
   // Takes bios as they are and has no requests (zram, dm, md): no issue event ever comes. Absent:
   // not known (recordings of other tools do not say).
   std::optional<bool> bio_based;
+  // How many ranges one discard request may gather (queue/max_discard_segments). Absent: not known.
+  std::optional<uint32_t> discard_ranges;
+  // Size of a zone; 0: the disk has none, or it is not known.
+  uint64_t zone_sectors = 0;
 };
 
 }  // namespace blktape

@@ -65,9 +65,10 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
     if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
     for (const Disk& device : devices) {
-      if (device.bio_based.value_or(false)) {
-        assembler_.SetBioBased(static_cast<uint32_t>(devices_.size()));
-      }
+      assembler_.Introduce(static_cast<uint32_t>(devices_.size()),
+                           {.bio_based = device.bio_based.value_or(false),
+                            .discard_ranges = device.discard_ranges,
+                            .zone_sectors = device.zone_sectors});
       devices_.push_back(device.dev);
     }
   }

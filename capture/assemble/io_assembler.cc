@@ -12,6 +12,7 @@ constexpr uint32_t kNone = ~uint32_t{0};
 constexpr uint64_t kSectorMax = uint64_t{1} << 54;
 constexpr char kNotCompleted[] = "issues whose completion was not seen";
 constexpr char kNotIssued[] = "bios queued and not seen issued";
+constexpr char kUnknownRanges[] = "discards of several ranges that are not all known";
 constexpr uint32_t kFlushFlags = kFlagPreflush | kFlagFua;
 
 // A device without requests has got a bio once it is queued.
@@ -38,14 +39,31 @@ IoAssembler::Device& IoAssembler::device(uint32_t index) {
   return devices_[index];
 }
 
-void IoAssembler::SetBioBased(uint32_t index) { device(index).bio_based = true; }
+void IoAssembler::Introduce(uint32_t index, const Traits& traits) { device(index).traits = traits; }
+
+uint64_t IoAssembler::Request::total_bytes() const {
+  uint64_t total = io.record.bytes + unknown_bytes;
+  for (const auto& [lba, bytes] : more_ranges) total += bytes;
+  return total;
+}
 
 bool IoAssembler::IsOwn(uint32_t pid) const {
   return std::find(options_.own_pids.begin(), options_.own_pids.end(), pid) !=
          options_.own_pids.end();
 }
 
+// Where write zeroes have no name, appends have none either. An append names the beginning of its
+// zone, and so does its completion if the zone was empty.
+BlockEvent IoAssembler::NamedOp(uint32_t index, const BlockEvent& event) {
+  const uint64_t zone_sectors = device(index).traits.zone_sectors;
+  BlockEvent named = event;
+  named.unnamed_op = false;
+  if (zone_sectors != 0 && event.lba.sectors % zone_sectors == 0) named.op = Op::kZoneAppend;
+  return named;
+}
+
 void IoAssembler::Add(uint32_t index, const BlockEvent& event) {
+  if (event.unnamed_op && !event.passthrough) return Add(index, NamedOp(index, event));
   if (!first_ns_) {
     first_ns_ = event.time_ns;
     now_ns_ = previous_ns_ = event.time_ns;
@@ -58,6 +76,11 @@ void IoAssembler::Add(uint32_t index, const BlockEvent& event) {
     loss_times_.pop_back();
   }
   if (event.passthrough) {
+    // Nobody queues a passthrough command: it is a zone command without a name.
+    if (event.action == BlockAction::kQueue && device(index).traits.zone_sectors != 0) {
+      losses_.Count(proto::UNDECODABLE_EVENT, index, event.time_ns,
+                    "zone commands that this kernel does not name");
+    }
     ++passthrough_;
     return;
   }
@@ -131,7 +154,7 @@ void IoAssembler::Queue(uint32_t index, const BlockEvent& event) {
                  .comm = event.comm});
     return;
   }
-  if ((event.flags & kFlushFlags) != 0 && !dev.bio_based) {
+  if ((event.flags & kFlushFlags) != 0 && !dev.traits.bio_based) {
     dev.flushes.FlaggedQueued(event.lba.sectors, event.time_ns, own);
   }
   bios_.Insert(index, event.op,
@@ -179,18 +202,27 @@ IoAssembler::Request IoAssembler::RequestOf(const PendingBio& bio, const IoKey& 
   return request;
 }
 
+// Without the bios as queued nothing tells ranges apart: the sum is what is known.
+bool IoAssembler::GathersRanges(uint32_t index) {
+  const Device& dev = device(index);
+  return dev.has_queue && dev.traits.discard_ranges.value_or(2) > 1;
+}
+
 bool IoAssembler::Reissue(uint32_t index, const BlockEvent& event) {
   const IoKey key{event.lba.sectors, index, event.op};
   for (uint32_t i = requests_.First(key); i != kNone; i = requests_.Next(i)) {
     Request& request = requests_.at(i);
-    const uint64_t rest_bytes = request.io.record.bytes - request.done_bytes;
+    const uint64_t rest_bytes = request.total_bytes() - request.done_bytes;
     // With bios known, a second issue of the same place that no bio asked for is the same request
     // again: the trace left its requeue out.
     const bool silent = request.from_bios && rest_bytes == event.bytes &&
                         request.loss_count == loss_count_ && bios_.pool().First(key) == kNone;
     if (!request.requeued && !silent) continue;
     // Requests may grow by a merge while they wait to be issued again.
-    if (event.bytes > rest_bytes) {
+    if (event.bytes > rest_bytes && event.op == Op::kDiscard && GathersRanges(index)) {
+      request.unknown_bytes += event.bytes - rest_bytes;
+      losses_.Count(proto::UNDECODABLE_EVENT, index, event.time_ns, kUnknownRanges);
+    } else if (event.bytes > rest_bytes) {
       const uint64_t from = event.lba.sectors + rest_bytes / kSectorBytes;
       taken_.clear();
       bios_.Take(index, event.op, from, EndSector(event), &taken_);
@@ -226,17 +258,10 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
   const uint64_t begin = event.lba.sectors;
   // A zone is managed by a bio without data.
   const uint64_t end = std::max(EndSector(event), begin + 1);
-  const uint64_t covered = bios_.Take(index, event.op, begin, end, &taken_);
-  if (event.op == Op::kDiscard && !taken_.empty() && covered < end - begin) {
-    const size_t first_count = taken_.size();
-    if (bios_.TakeSum(index, event.op, end - begin - covered, &taken_)) {
-      IoRecord& record = request.io.record;
-      record.bytes = covered * kSectorBytes;
-      for (size_t i = first_count; i < taken_.size(); ++i) {
-        const uint64_t bytes = (taken_[i].end - taken_[i].begin) * kSectorBytes;
-        request.more_ranges.emplace_back(Lba(taken_[i].begin), bytes);
-      }
-    }
+  if (event.op == Op::kDiscard && GathersRanges(index)) {
+    TakeDiscard(index, event, &request);
+  } else {
+    bios_.Take(index, event.op, begin, end, &taken_);
   }
 
   if (taken_.empty()) {
@@ -274,6 +299,42 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
     }
   }
   requests_.Insert(key, std::move(request));
+}
+
+void IoAssembler::TakeDiscard(uint32_t index, const BlockEvent& event, Request* request) {
+  const uint64_t begin = event.lba.sectors;
+  const uint64_t end = EndSector(event);
+  const bool known_to_gather = device(index).traits.discard_ranges.has_value();
+  IoRecord& record = request->io.record;
+  const auto run = [&](bool one_pid) {
+    return bios_.TakeRun(index, event.op, begin, end - begin, one_pid, &taken_);
+  };
+  // A queue that gathers ranges does not look where they lie, and a plug holds one task's. Of a
+  // queue of which nothing is known, what touches is one range.
+  bool found = known_to_gather && run(/*one_pid=*/true);
+  if (!found && bios_.Covers(index, event.op, begin, end)) {
+    bios_.Take(index, event.op, begin, end, &taken_);
+    return;
+  }
+  found = found || run(/*one_pid=*/true) || run(/*one_pid=*/false);
+  if (!found) {
+    // What begins here is all that is known; where nothing does, not even that.
+    const uint64_t first_end = bios_.EndOfFirst(index, event.op, begin, end);
+    bios_.Take(index, event.op, begin, first_end, &taken_);
+    record.bytes = (first_end - begin) * kSectorBytes;
+    request->unknown_bytes = event.bytes - record.bytes;
+    losses_.Count(proto::UNDECODABLE_EVENT, index, event.time_ns, kUnknownRanges);
+    return;
+  }
+  // What touches its predecessor is one range with it.
+  uint64_t at = begin;
+  uint64_t* bytes = &record.bytes;
+  record.bytes = 0;
+  for (const PendingBio& bio : taken_) {
+    if (bio.begin != at) bytes = &request->more_ranges.emplace_back(Lba(bio.begin), 0).second;
+    *bytes += (bio.end - bio.begin) * kSectorBytes;
+    at = bio.end;
+  }
 }
 
 void IoAssembler::IssueFlush(uint32_t index, const BlockEvent& event) {
@@ -339,8 +400,7 @@ uint32_t IoAssembler::FindInFlight(uint32_t index, const BlockEvent& event) cons
   for (uint32_t i = requests_.First({event.lba.sectors, index, event.op}); i != kNone;
        i = requests_.Next(i)) {
     const Request& request = requests_.at(i);
-    uint64_t rest_bytes = request.io.record.bytes - request.done_bytes;
-    for (const auto& [lba, bytes] : request.more_ranges) rest_bytes += bytes;
+    const uint64_t rest_bytes = request.total_bytes() - request.done_bytes;
     if (event.bytes == 0 && rest_bytes > 0) continue;
     const bool fits = rest_bytes == event.bytes;
     // First issued, first completed. But where no bios tell, a second issue may be the first one
@@ -355,7 +415,8 @@ uint32_t IoAssembler::FindInFlight(uint32_t index, const BlockEvent& event) cons
 
 void IoAssembler::Complete(uint32_t index, const BlockEvent& event) {
   if (event.op == Op::kFlush) return CompleteFlush(index, event);
-  const uint32_t found = FindInFlight(index, event);
+  uint32_t found = FindInFlight(index, event);
+  if (found == kNone && event.bytes > 0) found = FindAppend(index, event);
   if (found == kNone) {
     if (CompleteBio(index, event)) return;
     if (event.bytes == 0) {
@@ -372,10 +433,8 @@ void IoAssembler::Complete(uint32_t index, const BlockEvent& event) {
   Request& request = requests_.at(found);
   IoRecord& record = request.io.record;
   if (!record.error || *record.error == 0) record.error = event.error;
-  uint64_t total_bytes = record.bytes;
-  for (const auto& [lba, bytes] : request.more_ranges) total_bytes += bytes;
   request.done_bytes += event.bytes;
-  if (request.done_bytes < total_bytes) {
+  if (request.done_bytes < request.total_bytes()) {
     requests_.Rekey(found, {EndSector(event), index, event.op});
     return;
   }
@@ -388,7 +447,7 @@ void IoAssembler::Complete(uint32_t index, const BlockEvent& event) {
 }
 
 bool IoAssembler::CompleteBio(uint32_t index, const BlockEvent& event) {
-  const bool bio_based = device(index).bio_based;
+  const bool bio_based = device(index).traits.bio_based;
   // A bio that fails before it has become a request (no wait allowed, beyond the end) is completed
   // by itself.
   if (!bio_based && event.error == 0) return false;
@@ -417,7 +476,7 @@ void IoAssembler::CompleteFlush(uint32_t index, const BlockEvent& event) {
     dev.flushes.FlushCompleted(flush.asked.size());
     return LeaveFlush(flush, event.time_ns, event.error);
   }
-  if (dev.bio_based && !dev.flushes.asked().empty()) {
+  if (dev.traits.bio_based && !dev.flushes.asked().empty()) {
     FlushRequest flush;
     flush.io = NewRecord(index, event);
     flush.io.record.issue_ns.reset();
@@ -434,6 +493,22 @@ void IoAssembler::CompleteFlush(uint32_t index, const BlockEvent& event) {
   OrphanCompletion(index, event);
 }
 
+uint32_t IoAssembler::FindAppend(uint32_t index, const BlockEvent& event) {
+  const uint64_t zone_sectors = device(index).traits.zone_sectors;
+  if (zone_sectors == 0) return kNone;
+  const uint64_t zone_begin = event.lba.sectors / zone_sectors * zone_sectors;
+  // Version 7 of blktrace calls an append a write.
+  for (const Op op : {Op::kZoneAppend, event.op}) {
+    for (uint32_t i = requests_.First({zone_begin, index, op}); i != kNone; i = requests_.Next(i)) {
+      Request& request = requests_.at(i);
+      if (request.done_bytes != 0 || request.total_bytes() != event.bytes) continue;
+      request.io.record.op = Op::kZoneAppend;
+      return i;
+    }
+  }
+  return kNone;
+}
+
 void IoAssembler::OrphanCompletion(uint32_t index, const BlockEvent& event) {
   const bool at_start = loss_count_ == 0 && event.time_ns - *first_ns_ <= options_.in_flight_ns;
   losses_.Count(at_start ? proto::IN_FLIGHT_AT_START : proto::ORPHAN_COMPLETION, index,
@@ -442,6 +517,8 @@ void IoAssembler::OrphanCompletion(uint32_t index, const BlockEvent& event) {
 
 void IoAssembler::Leave(const Request& request) {
   FinishedIo io = request.io;
+  // A discard of which no range is known.
+  if (io.record.bytes == 0 && request.unknown_bytes > 0) return arrivals_.Close(request.ticket);
   if (request.own) {
     output_->OnOwnRecord(io);
     arrivals_.Close(request.ticket);
@@ -493,7 +570,7 @@ void IoAssembler::GiveUp(uint32_t index, proto::LossReason reason) {
 }
 
 void IoAssembler::GiveUpBio(const PendingBio& bio, const IoKey& key, proto::LossReason reason) {
-  if (device(key.device).bio_based) {
+  if (device(key.device).traits.bio_based) {
     losses_.Count(OfQueuedBio(reason), key.device, bio.queue_ns, kNotCompleted);
     Leave(RequestOf(bio, key));
     return;
@@ -503,7 +580,7 @@ void IoAssembler::GiveUpBio(const PendingBio& bio, const IoKey& key, proto::Loss
 }
 
 void IoAssembler::GiveUpAsked(const AskedFlush& asked, uint32_t index, proto::LossReason reason) {
-  if (device(index).bio_based) {
+  if (device(index).traits.bio_based) {
     losses_.Count(OfQueuedBio(reason), index, asked.queue_ns, kNotCompleted);
     FlushRequest flush;
     flush.io.record.device = index;

@@ -35,18 +35,24 @@ struct IoAssemblerOptions {
 //
 //   Q ... D ... C     queue time, pid and process of the earliest bio in it, issue, completion
 //   D ... C           a source without Q, or a bio queued before the recording began
-//   Q ... C           of a bio-based device (SetBioBased)
+//   Q ... C           of a bio-based device (Introduce)
 //
 // Which bios a request is made of is told by where they lie, so merges need no event of their own;
-// a bio that was split gives each of its requests its queue time. What has no partner is counted in
-// `Output`'s losses, never invented: a completion without issue, an issue without completion (it
-// leaves as a record without completion, as does a bio of a bio-based device), a bio that was never
-// issued.
+// a bio that was split gives each of its requests its queue time. Discards are an exception: one
+// request may gather ranges that lie apart, and tells the first address and the sum. It becomes a
+// record a range; where its bios do not tell the ranges, what is not known is counted instead. What
+// has no partner is counted in `Output`'s losses, never invented: a completion without issue, an
+// issue without completion (it leaves as a record without completion, as does a bio of a bio-based
+// device), a bio that was never issued.
 //
 // Flushes: a bio with nothing but PREFLUSH (an fsync) and the drive's flush it causes are one
 // record; a flush of the drive that only data writes with PREFLUSH or FUA have caused is
 // kFlagDerived; such a write completes once more, without bytes, when its flushes are done:
 // ignored.
+//
+// A zone append is issued at the beginning of its zone and completes where the drive put it; that
+// is how it is told where the events do not name it. Of several of one size in one zone the first
+// issued completes first. Its record keeps the address it was issued with.
 //
 // Memory: open_max and hold_records. Not thread-safe.
 class IoAssembler {
@@ -67,8 +73,14 @@ class IoAssembler {
   // `output` must outlive the assembler.
   IoAssembler(Output* output, const IoAssemblerOptions& options);
 
-  // Device `device` has no requests.
-  void SetBioBased(uint32_t device);
+  // What device number `device` is, as far as pairing depends on it. One that was not introduced
+  // has requests, no zones, and takes discards of several ranges.
+  struct Traits {
+    bool bio_based = false;                                 // has no requests
+    std::optional<uint32_t> discard_ranges = std::nullopt;  // of a request; absent: not known
+    uint64_t zone_sectors = 0;                              // 0: no zones
+  };
+  void Introduce(uint32_t device, const Traits& traits);
   // In place of own_pids.
   void SetOwnPids(std::vector<uint32_t> pids) { options_.own_pids = std::move(pids); }
 
@@ -99,19 +111,27 @@ class IoAssembler {
     bool own = false;
     // A discard of several ranges: those beyond the first.
     std::vector<std::pair<Lba, uint64_t>> more_ranges;
+    uint64_t unknown_bytes = 0;  // of it, in ranges that are not known
+
+    uint64_t total_bytes() const;
   };
   using Pool = KeyedPool<Request>;
 
   struct Device {
-    bool bio_based = false;
+    Traits traits;
     bool has_queue = false;  // Q events come
     FlushTracker flushes;
   };
 
   Device& device(uint32_t index);
+  // Whether the device takes discards that lie apart in one request, which only its bios tell.
+  bool GathersRanges(uint32_t device);
   bool IsOwn(uint32_t pid) const;
+  BlockEvent NamedOp(uint32_t device, const BlockEvent& event);
   void Queue(uint32_t device, const BlockEvent& event);
   void Issue(uint32_t device, const BlockEvent& event);
+  // Takes the bios of a discard; says which ranges the request has, as far as they tell.
+  void TakeDiscard(uint32_t device, const BlockEvent& event, Request* request);
   void IssueFlush(uint32_t device, const BlockEvent& event);
   // True if `event` issues a request again that is in flight.
   bool Reissue(uint32_t device, const BlockEvent& event);
@@ -121,6 +141,8 @@ class IoAssembler {
   bool CompleteBio(uint32_t device, const BlockEvent& event);
   // The request that a completion belongs to, kNone if there is none.
   uint32_t FindInFlight(uint32_t device, const BlockEvent& event) const;
+  // The same of a zone append, of which the event tells another address than its issue.
+  uint32_t FindAppend(uint32_t device, const BlockEvent& event);
   void OrphanCompletion(uint32_t device, const BlockEvent& event);
   void Leave(const Request& request);
   void LeaveFlush(const FlushRequest& flush, std::optional<int64_t> complete_ns,

@@ -110,22 +110,43 @@ uint64_t PendingBios::Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
   return covered;
 }
 
-bool PendingBios::TakeSum(uint32_t device, Op op, uint64_t sectors,
+bool PendingBios::TakeRun(uint32_t device, Op op, uint64_t begin, uint64_t sectors, bool one_pid,
                           std::vector<PendingBio>* taken) {
   std::vector<uint32_t> chosen;
-  uint64_t sum = 0;
-  int looked = 0;
-  for (uint32_t i = pool_.Oldest(); i != kNone && sum < sectors && looked < kLookAtMost;
-       i = pool_.Younger(i), ++looked) {
-    const IoKey& key = pool_.key(i);
-    if (key.device != device || key.op != op) continue;
-    sum += pool_.at(i).end - pool_.at(i).begin;
-    chosen.push_back(i);
+  for (uint32_t first = pool_.First({begin, device, op}); first != kNone;
+       first = pool_.Next(first)) {
+    chosen.clear();
+    uint64_t sum = 0;
+    int looked = 0;
+    for (uint32_t i = first; i != kNone && sum < sectors && looked < kLookAtMost;
+         i = pool_.Younger(i), ++looked) {
+      const IoKey& key = pool_.key(i);
+      if (key.device != device || key.op != op) continue;
+      if (one_pid && pool_.at(i).pid != pool_.at(first).pid) continue;
+      sum += pool_.at(i).end - pool_.at(i).begin;
+      chosen.push_back(i);
+    }
+    if (sum != sectors) continue;
+    for (const uint32_t index : chosen) {
+      taken->push_back(pool_.at(index));
+      pool_.Erase(index);
+    }
+    return true;
   }
-  if (sum != sectors) return false;
-  for (const uint32_t index : chosen) {
-    taken->push_back(pool_.at(index));
-    pool_.Erase(index);
+  return false;
+}
+
+uint64_t PendingBios::EndOfFirst(uint32_t device, Op op, uint64_t begin, uint64_t end) const {
+  const uint32_t index = pool_.size() == 0 ? kNone : FindAt(device, op, begin, end);
+  return index == kNone ? begin : std::min(end, pool_.at(index).end);
+}
+
+bool PendingBios::Covers(uint32_t device, Op op, uint64_t begin, uint64_t end) const {
+  uint64_t at = begin;
+  while (at < end) {
+    const uint64_t next = EndOfFirst(device, op, at, end);
+    if (next == at) return false;
+    at = next;
   }
   return true;
 }

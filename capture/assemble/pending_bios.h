@@ -42,10 +42,17 @@ class PendingBios {
   uint64_t Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
                 std::vector<PendingBio>* taken);
 
-  // Takes, in the order queued, bios of any place of which the sizes add up to exactly `sectors`; a
-  // drive that discards several ranges at once gets them in one request that tells only the sum.
-  // Takes none and returns false if the sum is not met.
-  bool TakeSum(uint32_t device, Op op, uint64_t sectors, std::vector<PendingBio>* taken);
+  // Takes a bio that begins at `begin` and those queued after it, of any place, if their sizes add
+  // up to exactly `sectors`: a drive that discards several ranges at once gets them in one request,
+  // which tells the first address and the sum. `one_pid`: only bios of who queued the first; a plug
+  // gathers what one task queues. Takes none and returns false if the sum is not met.
+  bool TakeRun(uint32_t device, Op op, uint64_t begin, uint64_t sectors, bool one_pid,
+               std::vector<PendingBio>* taken);
+
+  // Where the bio ends that Take would give first for [begin, end); `begin` if it would give none.
+  uint64_t EndOfFirst(uint32_t device, Op op, uint64_t begin, uint64_t end) const;
+  // Whether [begin, end) is covered by bios without a gap.
+  bool Covers(uint32_t device, Op op, uint64_t begin, uint64_t end) const;
 
   // Takes the bio of exactly these sectors; false if there is none.
   bool TakeExact(uint32_t device, Op op, uint64_t begin, uint64_t end, PendingBio* taken);

@@ -50,6 +50,8 @@ struct BlockEvent {
   Lba from_lba;                  // kRemap
   ProcessComm comm{};            // empty if the source does not tell it with the event
   std::optional<uint16_t> prio;  // ioprio value of the request, where the source tells it
+  // The op has no name in the source: write zeroes, or on a zoned disk an append.
+  bool unnamed_op = false;
   bool passthrough = false;      // a SCSI/NVMe command from user space, not file system I/O
 };
 

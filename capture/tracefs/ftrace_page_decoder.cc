@@ -286,6 +286,7 @@ bool FtracePageDecoder::DecodeEvent(std::span<const std::byte> payload, int64_t 
   if (rwbs.none) {
     // Kernels that do not name write zeroes print it so; a passthrough command spans no sectors.
     event.op = Op::kWriteZeroes;
+    event.unnamed_op = true;
     event.passthrough = sectors == 0;
     if (event.passthrough && layout->bytes) event.bytes = LoadField(base, *layout->bytes);
   }

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace blktape {
@@ -417,7 +419,7 @@ TEST_F(IoAssemblerTest, SlowRequestHoldsOthersBackNoLongerThanTheBound) {
 }
 
 TEST_F(IoAssemblerTest, BioBasedDeviceHasQueueAndCompletionAndNoIssue) {
-  assembler_->SetBioBased(0);
+  assembler_->Introduce(0, {.bio_based = true});
   Queue(10, 800, kBlock, Op::kRead);
   Complete(30, 800, kBlock, Op::kRead);
   AskFlush(40);
@@ -431,7 +433,7 @@ TEST_F(IoAssemblerTest, BioBasedDeviceHasQueueAndCompletionAndNoIssue) {
 }
 
 TEST_F(IoAssemblerTest, WhatABioBasedDeviceHasNotCompletedLeavesWithoutCompletion) {
-  assembler_->SetBioBased(0);
+  assembler_->Introduce(0, {.bio_based = true});
   Queue(10, 800, kBlock, Op::kRead);
   AskFlush(20);
   ASSERT_THAT(Assembled(), SizeIs(2));
@@ -448,7 +450,7 @@ TEST_F(IoAssemblerTest, WhatABioBasedDeviceHasNotCompletedLeavesWithoutCompletio
 }
 
 TEST_F(IoAssemblerTest, ABioThatABioBasedDeviceNeverCompletesIsAnIssueWithoutCompletion) {
-  assembler_->SetBioBased(0);
+  assembler_->Introduce(0, {.bio_based = true});
   Queue(10, 800);
   assembler_->Advance(700 * kSecond);
   ASSERT_THAT(records_, SizeIs(1));
@@ -469,6 +471,141 @@ TEST_F(IoAssemblerTest, DiscardOfSeveralRangesIsARecordForEach) {
   EXPECT_THAT(records_[1].lba, Optional(Lba(1000)));
   EXPECT_EQ(records_[1].bytes, 2 * kBlock);
   EXPECT_THAT(records_[1].complete_ns, Optional(30));
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
+// Of a request of several ranges the events tell the first one's address and the sum.
+class DiscardTest : public IoAssemblerTest {
+ protected:
+  DiscardTest() { assembler_->Introduce(0, {.discard_ranges = 256}); }
+
+  void Ask(int64_t ns, uint64_t sector, uint64_t blocks, uint32_t pid = kApp) {
+    Queue(ns, sector, blocks * kBlock, Op::kDiscard, 0, pid);
+  }
+  void Do(int64_t ns, uint64_t sector, uint64_t blocks) {
+    Issue(ns, sector, blocks * kBlock, Op::kDiscard);
+    Complete(ns + 5, sector, blocks * kBlock, Op::kDiscard);
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> Ranges() {  // sector, blocks
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const IoRecord& io : Assembled()) ranges.emplace_back(io.lba->sectors, io.bytes / kBlock);
+    std::sort(ranges.begin(), ranges.end());
+    return ranges;
+  }
+};
+
+TEST_F(DiscardTest, OfSeveralRangesAmongOthersThatWait) {
+  Ask(10, 0, 1);
+  Ask(11, 16, 1, kApp + 1);  // of another task, of the size that is looked for, and queued before
+  Ask(12, 1000, 1);
+  Ask(13, 2000, 1, kApp + 1);
+  Do(20, 0, 2);
+  Do(21, 16, 2);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 1), Pair(16, 1), Pair(1000, 1), Pair(2000, 1)));
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
+TEST_F(DiscardTest, GathersWhatLiesApartAlsoWhereAnotherOneTouchesTheFirst) {
+  Ask(10, 0, 1);
+  Ask(11, 8, 1, kApp + 1);
+  Ask(12, 1000, 1);
+  Do(20, 0, 2);
+  Do(21, 8, 1);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 1), Pair(8, 1), Pair(1000, 1)));
+}
+
+TEST_F(DiscardTest, OfSeveralTasks) {
+  Ask(10, 0, 1, 101);
+  Ask(11, 1000, 2, 102);
+  Ask(12, 500, 3, 103);
+  Do(20, 0, 6);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 1), Pair(500, 3), Pair(1000, 2)));
+}
+
+TEST_F(DiscardTest, RangesThatTouchAreOne) {
+  Ask(10, 0, 1);
+  Ask(11, 8, 1);
+  Ask(12, 1000, 1);
+  Do(20, 0, 3);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 2), Pair(1000, 1)));
+}
+
+TEST_F(DiscardTest, WhatIsNotKnownIsCountedAndNeverInvented) {
+  Ask(10, 0, 1);  // the others were lost
+  Do(20, 0, 3);
+  Do(30, 5000, 2);  // and of this one all
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(losses_, ElementsAre(Pair(proto::UNDECODABLE_EVENT, 2)));
+}
+
+TEST_F(DiscardTest, GivenBackAndIssuedAgainKeepsItsRanges) {
+  Ask(10, 0, 1);
+  Ask(11, 1000, 2);
+  Issue(20, 0, 3 * kBlock, Op::kDiscard);
+  Requeue(21, 0, 3 * kBlock, Op::kDiscard);
+  Do(30, 0, 3);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 1), Pair(1000, 2)));
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
+TEST_F(DiscardTest, OfADiskThatTakesOneRangeIsOneRange) {
+  assembler_->Introduce(0, {.discard_ranges = 1});
+  Ask(10, 0, 1);
+  Ask(11, 1000, 1);
+  Do(20, 0, 2);  // the bio of its second half was lost
+  Do(21, 1000, 1);
+  EXPECT_THAT(Ranges(), ElementsAre(Pair(0, 2), Pair(1000, 1)));
+}
+
+// Zones of 1,024 sectors.
+class ZoneTest : public IoAssemblerTest {
+ protected:
+  ZoneTest() { assembler_->Introduce(0, {.zone_sectors = 1024}); }
+};
+
+TEST_F(ZoneTest, AnAppendCompletesWhereTheDrivePutIt) {
+  Queue(10, 2048, kBlock, Op::kZoneAppend);
+  Queue(11, 2048, 2 * kBlock, Op::kZoneAppend);
+  Issue(12, 2048, kBlock, Op::kZoneAppend);
+  Issue(13, 2048, 2 * kBlock, Op::kZoneAppend);
+  Complete(20, 2056, 2 * kBlock, Op::kZoneAppend);
+  Complete(21, 2072, kBlock, Op::kZoneAppend);
+  ASSERT_THAT(Assembled(), SizeIs(2));
+  for (const IoRecord& io : records_) {
+    EXPECT_THAT(io.lba, Optional(Lba(2048)));
+    EXPECT_THAT(io.complete_ns, Optional(io.bytes == kBlock ? 21 : 20));
+  }
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
+TEST_F(ZoneTest, AWriteThatCompletesElsewhereInItsZoneIsAnAppend) {
+  Queue(10, 2048);  // so blktrace calls it
+  Issue(12, 2048);
+  Complete(20, 2560);
+  Queue(30, 3000);
+  Issue(31, 3000);
+  Complete(32, 3000);
+  ASSERT_THAT(Assembled(), SizeIs(2));
+  EXPECT_EQ(records_[0].op, Op::kZoneAppend);
+  EXPECT_EQ(records_[1].op, Op::kWrite);
+  EXPECT_THAT(losses_, IsEmpty());
+}
+
+TEST_F(ZoneTest, WhatHasNoNameIsAnAppendWhereAZoneBegins) {
+  const auto add = [&](BlockAction action, int64_t ns, uint64_t sector) {
+    BlockEvent event = Event(action, ns, sector, kBlock, Op::kWriteZeroes, 0);
+    event.unnamed_op = true;
+    assembler_->Add(0, event);
+  };
+  add(BlockAction::kQueue, 10, 1024);
+  add(BlockAction::kIssue, 11, 1024);
+  add(BlockAction::kComplete, 12, 1032);
+  add(BlockAction::kQueue, 20, 1536);
+  add(BlockAction::kIssue, 21, 1536);
+  add(BlockAction::kComplete, 22, 1536);
+  ASSERT_THAT(Assembled(), SizeIs(2));
+  EXPECT_EQ(records_[0].op, Op::kZoneAppend);
+  EXPECT_EQ(records_[1].op, Op::kWriteZeroes);
   EXPECT_THAT(losses_, IsEmpty());
 }
 
