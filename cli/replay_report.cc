@@ -90,6 +90,17 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn(fmt::format("the submission of {} {} took over 100 us, by the host or the drive",
                      FormatCount(stalled), stalled == 1 ? "I/O" : "I/Os"));
   }
+  if (const uint64_t stalled = outcome.stalled_completions(); stalled > 0) {
+    warn(
+        fmt::format("the host stopped while {} {} out: counted as service time is what is "
+                    "certain, until it last looked before the stop",
+                    FormatCount(stalled), stalled == 1 ? "I/O was" : "I/Os were"));
+  }
+  if (outcome.done_within_call() > 0) {
+    warn(
+        "the driver works within the call that submits: while it does, the thread can issue "
+        "nothing else, which counts as the drive's backlog");
+  }
   if (outcome.overlaps_ordered() > 0) {
     warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
   }
@@ -179,6 +190,17 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   }
   text += LatencyRow("service", profile.data.d2c);
   text += LatencyRow("response", profile.data.q2c);
+  if (outcome.woken_completions() > 0) {
+    std::string text_of_wake_up;
+    if (outcome.has_wake_up_p50_ns()) {
+      text_of_wake_up = ", some " + FormatDurationNs(outcome.wake_up_p50_ns()) + " (median)";
+    }
+    text += Wrapped("", "",
+                    fmt::format("The service time of {} of {} I/Os includes a wake-up of the "
+                                "issuing thread{}; the others were polled for.",
+                                FormatCount(outcome.woken_completions()),
+                                FormatCount(outcome.completed()), text_of_wake_up));
+  }
   return text;
 }
 
@@ -237,6 +259,15 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
   json["issued_by_reserve"] =
       outcome.has_issued_by_reserve() ? Json(outcome.issued_by_reserve()) : Json(nullptr);
   json["stalled_submissions"] = outcome.stalled_submissions();
+  const auto quantile = [](bool known, int64_t ns) { return known ? Json(ns) : Json(nullptr); };
+  json["completions"] = {
+      {"stalled", outcome.stalled_completions()},
+      {"within_call", outcome.done_within_call()},
+      {"woken", outcome.woken_completions()},
+      {"wake_up_ns",
+       {{"count", outcome.wake_ups()},
+        {"p50", quantile(outcome.has_wake_up_p50_ns(), outcome.wake_up_p50_ns())},
+        {"p99", quantile(outcome.has_wake_up_p99_ns(), outcome.wake_up_p99_ns())}}}};
   json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -102,6 +103,12 @@ void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOut
   outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
   outcome->set_overlaps_ordered(totals.overlaps_ordered);
   outcome->set_stalled_submissions(totals.stalled_submissions);
+  outcome->set_stalled_completions(totals.stalled_completions);
+  outcome->set_done_within_call(totals.done_within_call);
+  outcome->set_woken_completions(totals.woken_completions);
+  outcome->set_wake_ups(totals.wake_ups.count());
+  if (const auto p50_ns = totals.wake_ups.Quantile(0.5)) outcome->set_wake_up_p50_ns(*p50_ns);
+  if (const auto p99_ns = totals.wake_ups.Quantile(0.99)) outcome->set_wake_up_p99_ns(*p99_ns);
   if (totals.issued_by_reserve) outcome->set_issued_by_reserve(*totals.issued_by_reserve);
   if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
 }
@@ -142,7 +149,6 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   IssueCounters counters;
   IssuerOptions issuer_options = IssuerOptionsOf(options, depth);
   issuer_options.spin_ns = 0;
-  issuer_options.poll_ns = 0;
   Issuer issuer(engine.get(), &clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
   RETURN_IF_ERROR(issuer.Run(0));
   RETURN_IF_ERROR(feed.status());
@@ -281,6 +287,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const uint64_t ahead_bytes = timed ? arena.capacity_bytes() / 4 * 3 : arena.capacity_bytes() / 4;
   const uint64_t refill_bytes = timed ? ahead_bytes / 8 * 7 : ahead_bytes / 2;
   IssuerOptions issuer_options = IssuerOptionsOf(options, lanes->engine().depth());
+  issuer_options.poll_ns =
+      ChoosePollNs(options, setup->targets, std::thread::hardware_concurrency());
   issuer_options.read_buffers = arena.extra();
   issuer_options.read_buffer_bytes = read_buffer_bytes;
   ThreadedFeed feed(&plan, &arena, MakePayloadFill(options),

@@ -49,16 +49,14 @@ class IgnoringSink : public IssueSink {
   void Done(const IssuedIo& /*io*/) override {}
 };
 
-// Reads of fast drives, and writes into a drive's cache, end within this time: how long the kernel
-// takes to wake a thread would be a large part of their latency.
+// Most reads of fast drives, and writes into a drive's cache, end within the short time; within the
+// long one all but those of rotating disks, of which a wake-up is a hundredth.
 constexpr int64_t kPollNs = 100 * kNanosPerMicro;
+constexpr int64_t kLongPollNs = 2 * kNanosPerMilli;
 
-// Above a queue depth of one the next completion is never far, and the CPU is better left to those
-// who feed the thread.
-int64_t PollNs(const ReplayOptions& options) {
-  const bool deep = options.rule == TimingRule::kQueueDepth && options.queue_depth > 1;
-  const bool spare_cpu = std::thread::hardware_concurrency() > options.threads;
-  return spare_cpu && !deep ? kPollNs : 0;
+bool AnswersByInterrupt(const Target& target) {
+  const std::string& folder = target.disk();  // in sysfs
+  return folder.find("/pci") != std::string::npos && folder.find("/usb") == std::string::npos;
 }
 
 }  // namespace
@@ -110,13 +108,24 @@ IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
           .depth = depth,
           .spin_ns = options.spin_ns,
           .spin_in_flight_ns = options.spin_in_flight_ns,
-          .poll_ns = PollNs(options),
           // A timed I/O is stamped and handed over by itself: the last of a batch would be later
           // than its stamp says.
           .batch = options.rule == TimingRule::kTimed ? 1 : kBatchAtFullSpeed,
           .order_overlaps = options.order_overlaps,
           .stop_on_error = options.on_error == "stop",
           .duration_ns = options.duration_ns};
+}
+
+int64_t ChoosePollNs(const ReplayOptions& options,
+                     const std::vector<std::unique_ptr<Target>>& targets, uint32_t cpus) {
+  // Above a queue depth of one the next completion is never far, and the CPU is better left to
+  // those who feed the thread.
+  const bool deep = options.rule == TimingRule::kQueueDepth && options.queue_depth > 1;
+  if (deep || cpus <= options.threads) return 0;
+  const bool by_interrupt = std::all_of(
+      targets.begin(), targets.end(),
+      [](const std::unique_ptr<Target>& target) { return AnswersByInterrupt(*target); });
+  return by_interrupt && cpus >= options.threads + 2 ? kLongPollNs : kPollNs;
 }
 
 Result<int64_t> MeasureOwnCostNs() {

@@ -36,8 +36,17 @@ uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth, uin
 // it. One of the kernel's own that polls (SQPOLL) has that CPU already.
 bool HasReserve(const ReplayOptions& options);
 
-// How an issuer is to run under these options.
+// How an issuer is to run under these options; but for how long it polls.
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);
+
+// How long an issuing thread polls after a submission (IssuerOptions::poll_ns) on a machine of
+// `cpus` CPUs. How long the kernel takes to wake a thread would be a large part of the latency of
+// fast drives, and a step in it where polling ends: so it polls until any of them has answered
+// where CPUs are left for it and for those who feed it. But not for a drive whose answers come
+// through threads of the kernel (TCP, USB, loop devices), which a real-time thread that polls keeps
+// from its CPU.
+int64_t ChoosePollNs(const ReplayOptions& options,
+                     const std::vector<std::unique_ptr<Target>>& targets, uint32_t cpus);
 
 // What the issuing thread of this build costs an I/O, in ns: a short run over the null engine.
 Result<int64_t> MeasureOwnCostNs();

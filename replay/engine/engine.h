@@ -31,6 +31,7 @@ struct EngineCompletion {
   uint32_t error = 0;       // positive errno
   int64_t complete_ns = 0;  // the engine's clock when it was reaped
   bool punted = false;      // handed to a kernel worker instead of being issued inline
+  bool woken = false;  // the thread slept in Reap() until the kernel woke it for this or another
 };
 
 // Puts requests on targets. One thread uses it. Every accepted request completes exactly once.

@@ -103,9 +103,15 @@ size_t KernelEngine::TakeReady(std::span<EngineCompletion> out) {
 Result<size_t> KernelEngine::Reap(std::span<EngineCompletion> out, int64_t deadline_ns) {
   RETURN_IF_ERROR(AttachOnce());
   if (out.empty()) return size_t{0};
+  bool slept = false;
   while (true) {
     RETURN_IF_ERROR(Gather());
-    if (const size_t count = TakeReady(out); count > 0) return count;
+    if (const size_t count = TakeReady(out); count > 0) {
+      if (slept) {
+        for (EngineCompletion& completion : out.first(count)) completion.woken = true;
+      }
+      return count;
+    }
     StampNow();
     if (now_ns_ >= deadline_ns) return size_t{0};
     if (in_flight_ == 0) {
@@ -115,6 +121,7 @@ Result<size_t> KernelEngine::Reap(std::span<EngineCompletion> out, int64_t deadl
     if (polls()) continue;
     const bool pool_busy = pool_ != nullptr && pool_->outstanding() > 0;
     RETURN_IF_ERROR(Wait(std::min(deadline_ns - now_ns_, kLongestWaitNs), pool_busy));
+    slept = true;
   }
 }
 

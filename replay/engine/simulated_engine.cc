@@ -46,12 +46,14 @@ class SimulatedEngine : public Engine {
     const int64_t next_ns = pending_.empty()
                                 ? deadline_ns
                                 : std::min(deadline_ns, pending_.top().completion.complete_ns);
-    if (clock_->NowNs() < next_ns) clock_->SleepUntilNs(next_ns);
+    const bool sleeps = clock_->NowNs() < next_ns;
+    if (sleeps) clock_->SleepUntilNs(next_ns);
     const int64_t now_ns = clock_->NowNs();
     size_t count = 0;
     while (count < out.size() && !pending_.empty() &&
            pending_.top().completion.complete_ns <= now_ns) {
-      out[count++] = pending_.top().completion;
+      out[count] = pending_.top().completion;
+      out[count++].woken = sleeps;
       pending_.pop();
     }
     return count;

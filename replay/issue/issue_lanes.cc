@@ -142,6 +142,10 @@ Issuer::Totals IssueLanes::totals() const {
     all.busy_share_max = std::max(all.busy_share_max, one.busy_share_max);
     all.overlaps_ordered += one.overlaps_ordered;
     all.stalled_submissions += one.stalled_submissions;
+    all.stalled_completions += one.stalled_completions;
+    all.done_within_call += one.done_within_call;
+    all.woken_completions += one.woken_completions;
+    all.wake_ups.Add(one.wake_ups);
     all.stopped_early |= one.stopped_early;
     if (all.stop_reason.empty() || all.stop_reason == kStoppedByLane) {
       all.stop_reason = one.stop_reason;

@@ -7,6 +7,8 @@
 
 namespace blktape {
 
+inline constexpr uint64_t kNoSequence = UINT64_MAX;
+
 // An I/O that was issued and completed: what is kept of its PlannedIo, and what became of it.
 // Small, as it goes from the issuing thread's processor to the recorder's.
 struct IssuedIo {
@@ -24,11 +26,16 @@ struct IssuedIo {
   std::byte* buffer = nullptr;
   uint64_t bytes_done = 0;
   int64_t due_ns = 0;
-  // When what it waited for at the drive, other than a slot, had completed: a conflicting I/O, one
-  // that held the memory. INT64_MIN: nothing.
+  // When the thread saw that what it waited for at the drive, other than a slot, had completed: a
+  // conflicting I/O, one that held the memory, one that the driver did within the submission's
+  // call. INT64_MIN: nothing.
   int64_t freed_ns = INT64_MIN;
+  uint64_t freed_by = kNoSequence;  // the sequence of that one, of whatever lane, where it is known
   int64_t issue_ns = 0;
+  // Until when it is known to have been at the drive, and when the thread saw that it was complete:
+  // the same, but where the host stopped in between.
   int64_t complete_ns = 0;
+  int64_t seen_ns = 0;
 };
 
 // Takes what was issued, in the order of completion. Called by one thread at a time; must not

@@ -26,8 +26,11 @@ constexpr int64_t kLookAfterNs = 250 * kNanosPerMicro;
 constexpr int64_t kLookEveryNs = 500 * kNanosPerMicro;
 // The longest sleep of the thread in reserve, and how long it goes on relieving without work.
 constexpr int64_t kReserveSleepNs = 10 * kNanosPerMilli;
-// A submission that takes longer was stopped in its midst; most take 5 to 30 us.
-constexpr int64_t kStalledSubmissionNs = 100 * kNanosPerMicro;
+// A submission that takes longer was stopped in its midst; most take 5 to 30 us. And a thread that
+// waits without sleeping looks for completions every few.
+constexpr int64_t kStalledNs = 100 * kNanosPerMicro;
+// So many must have been submitted before a target's driver is taken for one without a queue.
+constexpr uint64_t kFewSubmissions = 4;
 // How long it waits where it does not get its turn, or cannot issue what is due.
 constexpr int64_t kTurnRetryNs = 20 * kNanosPerMicro;
 // The longest that Engine::Rehearse() takes: an I/O that is due sooner would be late for it.
@@ -72,16 +75,65 @@ void Issuer::StopEarly(const std::string& reason) {
   if (stop_.by_lane != nullptr) stop_.by_lane->store(true, std::memory_order_relaxed);
 }
 
-void Issuer::Complete(const EngineCompletion& completion) {
+bool Issuer::Promptness::synchronous() const {
+  return submitted >= kFewSubmissions && within_call >= submitted / 4 * 3;
+}
+
+// A driver without a queue (zram, pmem, the page cache) does the work within the call that submits
+// it. One stop of the host in a call looks the same; a target shows which it is by most of its
+// I/Os.
+bool Issuer::DoneWithinCall(const EngineCompletion& completion, const Side& side,
+                            const Slot& slot) {
+  if (options_.rule != TimingRule::kTimed) return false;
+  if (slot.io.target >= promptness_.size()) promptness_.resize(slot.io.target + 1);
+  Promptness& target = promptness_[slot.io.target];
+  const bool at_first_look = !completion.woken && side.looks == slot.looks + 1;
+  ++target.submitted;
+  if (at_first_look) ++target.within_call;
+  return at_first_look && target.synchronous();
+}
+
+// When it was submitted and when it was complete, as far as that can be known. A completion is
+// found by a look at the engine; where the look before was longer ago than any healthy host takes,
+// or the thread was to wake of itself sooner, it may have been there since then.
+void Issuer::Date(const EngineCompletion& completion, const Side& side, Slot* slot) {
+  IssuedIo& io = slot->io;
+  io.complete_ns = io.seen_ns = completion.complete_ns;
+  if (DoneWithinCall(completion, side, *slot)) {
+    if (io.issue_ns != slot->submit_begin_ns) --totals_.stalled_submissions;
+    io.issue_ns = slot->submit_begin_ns;
+    ++totals_.done_within_call;
+    held_ns_ = io.seen_ns;
+    held_by_ = io.sequence;
+    return;
+  }
+  if (io.complete_ns < io.issue_ns) io.issue_ns = slot->submit_begin_ns;
+  if (completion.woken) ++totals_.woken_completions;
+  if (io.seen_ns < side.asked_ns) return;  // an engine that knows the moment itself
+  const int64_t known_ns =
+      std::max(io.issue_ns, completion.woken ? side.deadline_ns : side.looked_before_ns);
+  if (known_ns >= io.seen_ns - kStalledNs) return;
+  io.complete_ns = known_ns;
+  ++totals_.stalled_completions;
+}
+
+void Issuer::Complete(const EngineCompletion& completion, const Side& side) {
   const uint32_t slot = static_cast<uint32_t>(completion.tag);
   IssuedIo& io = slots_[slot].io;
   const uint32_t gate_slot = slots_[slot].gate_slot;
-  io.complete_ns = completion.complete_ns;
-  if (io.complete_ns < io.issue_ns) io.issue_ns = slots_[slot].submit_begin_ns;
+  Date(completion, side, &slots_[slot]);
   io.bytes_done = completion.bytes_done;
   io.error = completion.error;
   io.punted = completion.punted;
-  booked_ns_ = std::max(booked_ns_, io.complete_ns);
+  if (io.seen_ns >= booked_ns_) {
+    booked_ns_ = io.seen_ns;
+    booked_by_ = io.sequence;
+  }
+  for (const uint32_t parked : parked_) {
+    if (!guard_.Hinders(slot, parked)) continue;
+    slots_[parked].io.freed_ns = io.seen_ns;
+    slots_[parked].io.freed_by = io.sequence;
+  }
   guard_.Remove(slot);
   if (!options_.lanes.empty()) {
     frontier_.Done(slot);
@@ -90,14 +142,14 @@ void Issuer::Complete(const EngineCompletion& completion) {
   }
   free_slots_.push_back(slot);
   if (options_.rule == TimingRule::kQueueDepth) {
-    slot_freed_ns_[(freed_head_ + freed_count_++) % slot_freed_ns_.size()] = io.complete_ns;
+    slot_freed_ns_[(freed_head_ + freed_count_++) % slot_freed_ns_.size()] = io.seen_ns;
   }
   if (gate_slot != kNoGateSlot) {
     Gate& gate = gates_[gate_slot];
-    gate.complete_ns = io.complete_ns;
+    gate.seen_ns = io.seen_ns;
     if (gate.state == GateState::kRequired) {
       --required_out_;
-      gate_open_ns_ = std::max(gate_open_ns_, io.complete_ns);
+      gate_open_ns_ = std::max(gate_open_ns_, io.seen_ns);
     }
     gate.state = GateState::kDone;
   }
@@ -121,13 +173,21 @@ void Issuer::Complete(const EngineCompletion& completion) {
 
 // Outside of a turn: what the engine has completed is booked in the next.
 Status Issuer::Reap(Side* side, int64_t deadline_ns) {
+  side->asked_ns = side->read_ns;
+  side->deadline_ns = deadline_ns;
+  side->looked_before_ns = side->looked_ns;
   ASSIGN_OR_RETURN(side->completed, side->engine->Reap(side->completions, deadline_ns));
+  side->looked_ns = side->asked_ns;
+  if (side->completed > 0) {
+    side->looked_ns = std::max(side->looked_ns, side->completions[side->completed - 1].complete_ns);
+  }
+  ++side->looks;
   return OkStatus();
 }
 
 bool Issuer::BookCompletions(Side* side) {
   const bool any = side->completed > 0;
-  for (size_t i = 0; i < side->completed; ++i) Complete(side->completions[i]);
+  for (size_t i = 0; i < side->completed; ++i) Complete(side->completions[i], *side);
   side->completed = 0;
   return any;
 }
@@ -136,7 +196,7 @@ void Issuer::Require(const PlannedIo& io) {
   for (int i = 0; i < io.required_count; ++i) {
     Gate& gate = gates_[io.required[i]];
     if (gate.state == GateState::kDone) {
-      gate_open_ns_ = std::max(gate_open_ns_, gate.complete_ns);
+      gate_open_ns_ = std::max(gate_open_ns_, gate.seen_ns);
     } else {
       gate.state = GateState::kRequired;
       ++required_out_;
@@ -154,8 +214,7 @@ Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
     case TimingRule::kQueueDepth:
       if (io.wait_idle) {
         if (free_slots_.size() < options_.depth) return {};
-        return {.open = true,
-                .due_ns = std::max(start_ns_, totals_.last_complete_ns) + io.offset_ns};
+        return {.open = true, .due_ns = std::max(start_ns_, booked_ns_) + io.offset_ns};
       }
       if (freed_count_ == 0) return {};
       return {.open = true, .due_ns = slot_freed_ns_[freed_head_]};
@@ -211,6 +270,11 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   taken.buffer = io.buffer;
   taken.due_ns = due_ns;
   taken.freed_ns = freed_ns_;
+  taken.freed_by = freed_by_;
+  if (held_ns_ > due_ns && held_ns_ > freed_ns_) {
+    taken.freed_ns = held_ns_;
+    taken.freed_by = held_by_;
+  }
   if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
   const bool conflicts = options_.order_overlaps &&
                          guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
@@ -237,7 +301,6 @@ void Issuer::TakeParked() {
       parked_[kept++] = slot;
       parked_ready_ = true;
     } else {
-      io.freed_ns = booked_ns_;
       Enqueue(slot);
     }
   }
@@ -271,13 +334,17 @@ void Issuer::TakeNew(int64_t now_ns) {
         return;
       }
       // The other lane's completion is not known here to the moment.
-      if (front_blocked_) booked_ns_ = std::max(booked_ns_, now_ns);
+      if (front_blocked_ && now_ns >= booked_ns_) {
+        booked_ns_ = now_ns;
+        booked_by_ = io->sequence;
+      }
       ++totals_.overlaps_ordered;
       feed_->Pop();
       continue;
     }
     if (front_blocked_) {
       freed_ns_ = booked_ns_;
+      freed_by_ = booked_by_;
       front_blocked_ = false;
     }
     if (!required_seen_) {
@@ -316,10 +383,14 @@ void Issuer::TakeDue(int64_t now_ns) {
 // The CPU can be taken from the thread within a submission. Whether the drive had the request by
 // then nobody can tell: so that no stop of the host becomes the drive's service time, the stamp is
 // that of the end, unless the drive was done before. At full speed a long call is mostly work.
-void Issuer::MarkStalledSubmission(size_t first, size_t count, int64_t begin_ns) {
-  if (options_.rule != TimingRule::kTimed) return;
+void Issuer::MarkStalledSubmission(Side* side, size_t first, size_t count, int64_t begin_ns) {
+  if (options_.rule != TimingRule::kTimed) {
+    side->looked_ns = side->read_ns = clock_->NowNs();
+    return;
+  }
   const int64_t end_ns = clock_->NowNs();
-  if (end_ns - begin_ns <= kStalledSubmissionNs) return;
+  side->read_ns = end_ns;
+  if (end_ns - begin_ns <= kStalledNs) return;
   for (size_t i = first; i < first + count; ++i) {
     Slot& slot = slots_[batch_slots_[i]];
     slot.submit_begin_ns = begin_ns;
@@ -335,10 +406,11 @@ Status Issuer::SubmitBatch(Side* side) {
     for (size_t i = done; i < batch_.size(); ++i) {
       Slot& slot = slots_[batch_slots_[i]];
       slot.io.issue_ns = slot.submit_begin_ns = now_ns;
+      slot.looks = side->looks;
     }
     ASSIGN_OR_RETURN(const size_t taken,
                      side->engine->Submit(std::span<const EngineRequest>(batch_).subspan(done)));
-    MarkStalledSubmission(done, taken, now_ns);
+    MarkStalledSubmission(side, done, taken, now_ns);
     int64_t lateness_max_ns = 0;
     for (size_t i = done; i < done + taken; ++i) {
       const Slot& slot = slots_[batch_slots_[i]];
@@ -410,7 +482,7 @@ Status Issuer::Wait(const Pause& pause, int64_t now_ns) {
     while (first_.completed == 0 && polled_ns < pause.until_ns) {
       turn_.Beat();
       RETURN_IF_ERROR(nothing_out ? Rehearse(pause, polled_ns) : Reap(&first_, INT64_MIN));
-      polled_ns = clock_->NowNs();
+      polled_ns = first_.read_ns = clock_->NowNs();
     }
     window_idle_ns_ += polled_ns - now_ns;
     turn_ns_ = polled_ns;
@@ -419,7 +491,11 @@ Status Issuer::Wait(const Pause& pause, int64_t now_ns) {
   if (first_.engine->in_flight() > 0) {
     RETURN_IF_ERROR(Reap(&first_, pause.until_ns));
     // What woke it was not work: the wait was idle time.
-    const int64_t woken_ns = clock_->NowNs();
+    const int64_t woken_ns = first_.read_ns = clock_->NowNs();
+    if (first_.completed == 0) {
+      first_.looked_ns = woken_ns;
+      totals_.wake_ups.Add(woken_ns - pause.until_ns);
+    }
     slept_ns_ += woken_ns - now_ns;
     window_idle_ns_ += woken_ns - now_ns;
     turn_ns_ = woken_ns;
@@ -429,7 +505,9 @@ Status Issuer::Wait(const Pause& pause, int64_t now_ns) {
   clock_->SleepUntilNs(pause.until_ns);
   slept_ns_ += pause.until_ns - now_ns;
   if (pause.due_ns != Turn::kNothing && options_.spin_ns > 0) {
-    spin_.Woke(pause.due_ns - spin_.ns(), clock_->NowNs());
+    const int64_t woken_ns = clock_->NowNs();
+    totals_.wake_ups.Add(woken_ns - pause.until_ns);
+    spin_.Woke(pause.due_ns - spin_.ns(), woken_ns);
   }
   return OkStatus();
 }
@@ -491,7 +569,7 @@ Status Issuer::Work() {
       if (reserve_failed_.load(std::memory_order_acquire)) return reserve_status_;
     }
     if (BookCompletions(&first_)) turn_worked_ = true;
-    const int64_t now_ns = clock_->NowNs();
+    const int64_t now_ns = first_.read_ns = clock_->NowNs();
     CountTime(now_ns);
     CountSleep(now_ns);
     if (stop_.by_user->load(std::memory_order_relaxed)) StopEarly("interrupted");
@@ -529,7 +607,7 @@ void Issuer::StandBy(Engine* engine) {
   uint64_t beat = 0;                 // of the first thread when it was found to be held up
   int64_t next_ns = Turn::kNothing;  // while this one relieves it: the next due time
   while (!run_ended_.load(std::memory_order_acquire)) {
-    int64_t now_ns = clock_->NowNs();
+    int64_t now_ns = side.read_ns = clock_->NowNs();
     const int64_t wake_ns =
         relieves ? next_ns - options_.spin_in_flight_ns : now_ns + kReserveSleepNs;
     if (side.completed == 0 && engine->in_flight() > 0) {
@@ -538,7 +616,8 @@ void Issuer::StandBy(Engine* engine) {
     } else if (relieves && wake_ns > now_ns) {
       clock_->SleepUntilNs(wake_ns);
     }
-    now_ns = clock_->NowNs();
+    now_ns = side.read_ns = clock_->NowNs();
+    if (side.completed == 0) side.looked_ns = now_ns;
     relieves = relieves && turn_.beat() == beat;
     if (relieves || side.completed > 0) {
       if (!turn_.TryTake()) {

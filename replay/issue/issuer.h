@@ -18,6 +18,7 @@
 #include "replay/issue/overlap_guard.h"
 #include "replay/issue/spin_time.h"
 #include "replay/issue/turn.h"
+#include "replay/outcome/lateness_tally.h"
 #include "replay/plan/plan.h"
 #include "replay/plan/timing_rule.h"
 
@@ -66,8 +67,8 @@ struct IssuerOptions {
   // interrupts of this CPU too, which a real-time thread that polls keeps waiting.
   int64_t spin_in_flight_ns = 50'000;
   // Completions are polled for until so long after a submission; then the thread sleeps until the
-  // kernel wakes it, which is part of the latency it sees. Takes a CPU of its own. 0 with a clock
-  // that moves only when slept on.
+  // kernel wakes it, which is part of the latency it sees (Totals::wake_ups). Takes a CPU of its
+  // own. 0 with a clock that moves only when slept on.
   int64_t poll_ns = 0;
   uint32_t batch = 1;  // at most so many a submission
   // A buffer of so many bytes for each slot of the depth, for reads that come without one and fit.
@@ -124,6 +125,15 @@ class Issuer {
     uint64_t overlaps_ordered = 0;
     // kTimed: I/Os whose submission took over 100 us, stamped at its end.
     uint64_t stalled_submissions = 0;
+    // I/Os of which the thread saw over 100 us after its look before that they were complete.
+    uint64_t stalled_completions = 0;
+    // I/Os that the driver had done when the submission's call came back, of targets where that is
+    // the rule (kTimed).
+    uint64_t done_within_call = 0;
+    // I/Os for whose completion the thread was woken, instead of polling for it.
+    uint64_t woken_completions = 0;
+    // How late the thread woke when its sleeps and waits ended by the clock.
+    LatenessTally wake_ups;
     std::optional<uint64_t> issued_by_reserve;  // absent without a thread in reserve
   };
   const Totals& totals() const { return totals_; }
@@ -133,11 +143,18 @@ class Issuer {
     IssuedIo io;
     int64_t offset_ns = 0;  // of its PlannedIo, as is
     int64_t submit_begin_ns = 0;
+    uint64_t looks = 0;  // of its side before it was submitted
     uint32_t gate_slot = kNoGateSlot;
+  };
+  // Of a target: how many were submitted, and were complete at the first look after that.
+  struct Promptness {
+    uint64_t submitted = 0;
+    uint64_t within_call = 0;
+    bool synchronous() const;
   };
   enum class GateState : uint8_t { kOut, kRequired, kDone };
   struct Gate {
-    int64_t complete_ns = 0;
+    int64_t seen_ns = 0;
     GateState state = GateState::kDone;
   };
   // A thread's engine, and what that gave it and is not booked yet.
@@ -147,6 +164,13 @@ class Issuer {
     std::vector<EngineCompletion> completions;
     size_t completed = 0;
     int64_t poll_until_ns = INT64_MIN;
+    int64_t read_ns = INT64_MIN;    // the clock, when its thread read it last
+    uint64_t looks = 0;             // how often it asked the engine for completions
+    int64_t looked_ns = INT64_MIN;  // when it did last
+    // Of the last look: when the one before it was; the clock and the deadline when it began.
+    int64_t looked_before_ns = INT64_MIN;
+    int64_t asked_ns = INT64_MIN;
+    int64_t deadline_ns = INT64_MIN;
   };
   // How the first thread waits, told in its turn and done outside of it.
   struct Pause {
@@ -159,13 +183,15 @@ class Issuer {
     int64_t due_ns = INT64_MIN;  // once open
   };
 
-  static Status Reap(Side* side, int64_t deadline_ns);
+  Status Reap(Side* side, int64_t deadline_ns);
   bool BookCompletions(Side* side);
   Status Work();
   int64_t NextDueNs();
   Result<bool> IssueInReserve(Side* side, int64_t now_ns);
   void FailReserve(const Status& status);
-  void Complete(const EngineCompletion& completion);
+  void Complete(const EngineCompletion& completion, const Side& side);
+  void Date(const EngineCompletion& completion, const Side& side, Slot* slot);
+  bool DoneWithinCall(const EngineCompletion& completion, const Side& side, const Slot& slot);
   void Require(const PlannedIo& io);
   Gated GateOf(const PlannedIo& io) const;
   std::byte* BufferOf(uint32_t slot) const;
@@ -176,7 +202,7 @@ class Issuer {
   void TakeDue(int64_t now_ns);
   void Enqueue(uint32_t slot);
   Status SubmitBatch(Side* side);
-  void MarkStalledSubmission(size_t first, size_t count, int64_t begin_ns);
+  void MarkStalledSubmission(Side* side, size_t first, size_t count, int64_t begin_ns);
   int64_t SpinNs() const;
   Pause PlanPause(int64_t now_ns) const;
   Status Rehearse(const Pause& pause, int64_t now_ns);
@@ -221,7 +247,12 @@ class Issuer {
   bool parked_ready_ = false;           // something completed: some of parked_ may go
   bool front_blocked_ = false;          // the step at the front waits for the drive, not for a slot
   int64_t freed_ns_ = INT64_MIN;        // when one at the front had last done so
-  int64_t booked_ns_ = INT64_MIN;       // the latest completion that is booked
+  uint64_t freed_by_ = kNoSequence;     // thanks to which I/O
+  int64_t booked_ns_ = INT64_MIN;       // when the latest completion that is booked was seen
+  uint64_t booked_by_ = kNoSequence;    // whose that was
+  int64_t held_ns_ = INT64_MIN;         // until when a driver held the thread within a call
+  uint64_t held_by_ = kNoSequence;      // for which I/O
+  std::vector<Promptness> promptness_;  // by target
   std::optional<int64_t> next_due_ns_;  // of the step at the front, if only time keeps it
   bool starving_ = false;               // the step at the front waits for another thread
   SpinTime spin_;

@@ -39,6 +39,13 @@ bool OverlapGuard::Conflicts(uint32_t target, Op op, uint64_t begin_bytes, uint6
   return false;
 }
 
+bool OverlapGuard::Hinders(uint32_t earlier, uint32_t later) const {
+  const Out& a = out_[earlier];
+  const Out& b = out_[later];
+  return a.begin_bytes < b.end_bytes && b.begin_bytes < a.end_bytes && (a.changes || b.changes) &&
+         a.sequence < b.sequence && a.target == b.target;
+}
+
 void OverlapGuard::Count(const Out& out, int by) {
   if (out.changes) changing_ += by;
   const uint64_t first = out.begin_bytes >> kRegionShift;

@@ -23,6 +23,8 @@ class OverlapGuard {
   void Add(uint32_t slot, uint32_t target, Op op, uint64_t begin_bytes, uint64_t bytes,
            uint64_t sequence);
   void Remove(uint32_t slot);
+  // Of two slots in use: whether the request in `later` conflicts with the one in `earlier`.
+  bool Hinders(uint32_t earlier, uint32_t later) const;
 
  private:
   // 1 MiB of address a region; a request over more regions than this counts as everywhere.

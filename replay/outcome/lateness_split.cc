@@ -3,30 +3,54 @@
 #include <algorithm>
 
 namespace blktape {
+namespace {
 
-LatenessSplit::Parts LatenessSplit::Add(int64_t due_ns, int64_t freed_ns, int64_t issue_ns,
-                                        int64_t complete_ns) {
-  const int64_t eligible_ns = std::max(due_ns, std::min(freed_ns, issue_ns));
-  int64_t prompt_ns = eligible_ns;  // when the host that never stops issues it
-  int64_t real_ns = eligible_ns;    // when it could really be issued
-  if (slots_.size() == depth_) {
-    prompt_ns = std::max(prompt_ns, slots_.top().prompt_ns);
-    real_ns = std::max(real_ns, slots_.top().real_ns);
-    slots_.pop();
+constexpr size_t kRemembered = size_t{1} << 15;
+
+}  // namespace
+
+LatenessSplit::LatenessSplit(const std::vector<uint32_t>& depths) : ended_(kRemembered) {
+  for (const uint32_t depth : depths) lanes_.emplace_back().depth = depth;
+}
+
+void LatenessSplit::Free::Await(const Free& other) {
+  prompt_ns = std::max(prompt_ns, other.prompt_ns);
+  real_ns = std::max(real_ns, other.real_ns);
+}
+
+// Of what it waited for at the drive, other than a slot.
+LatenessSplit::Free LatenessSplit::EndOf(const IssuedIo& waiting) const {
+  const int64_t real_ns = std::min(waiting.freed_ns, waiting.issue_ns);
+  const Ended& ended = ended_[waiting.freed_by % kRemembered];
+  const bool known = waiting.freed_by != kNoSequence && ended.sequence == waiting.freed_by;
+  return {.prompt_ns = known ? std::min(ended.free.prompt_ns, real_ns) : real_ns,
+          .real_ns = real_ns};
+}
+
+LatenessSplit::Parts LatenessSplit::Add(const IssuedIo& io) {
+  Lane& lane = lanes_[io.lane];
+  // When it could be issued.
+  Free free{.prompt_ns = io.due_ns, .real_ns = io.due_ns};
+  free.Await(EndOf(io));
+  if (lane.slots.size() == lane.depth) {
+    free.Await(lane.slots.top());
+    lane.slots.pop();
   }
-  const int64_t late_ns = std::max<int64_t>(0, issue_ns - due_ns);
-  const int64_t lateness_ns = std::clamp<int64_t>(issue_ns - prompt_ns, 0, late_ns);
+  const int64_t late_ns = std::max<int64_t>(0, io.issue_ns - io.due_ns);
+  const int64_t lateness_ns = std::clamp<int64_t>(io.issue_ns - free.prompt_ns, 0, late_ns);
 
   // Where the drive had other work all the while, it lost nothing by the delay, nor do those
-  // behind.
-  const bool drive_was_busy = busy_from_ns_ <= prompt_ns && busy_to_ns_ >= issue_ns;
-  const int64_t inherited_ns = std::clamp<int64_t>(real_ns - prompt_ns, 0, lateness_ns);
+  // behind in its line; but who waits for this I/O itself does.
+  const bool drive_was_busy = lane.busy_from_ns <= free.prompt_ns && lane.busy_to_ns >= io.issue_ns;
+  const int64_t inherited_ns = std::clamp<int64_t>(free.real_ns - free.prompt_ns, 0, lateness_ns);
   const int64_t own_ns = lateness_ns - inherited_ns;
-  const int64_t carried_ns =
-      drive_was_busy ? 0 : inherited_ns + (own_ns > kReactionNs ? own_ns : 0);
-  slots_.push({complete_ns - carried_ns, complete_ns});
-  if (issue_ns > busy_to_ns_) busy_from_ns_ = issue_ns;
-  busy_to_ns_ = std::max(busy_to_ns_, complete_ns);
+  const int64_t carried_ns = inherited_ns + (own_ns > kReactionNs ? own_ns : 0);
+  const int64_t seen_ns = std::max(io.seen_ns, io.complete_ns);
+  lane.slots.push({io.complete_ns - (drive_was_busy ? 0 : carried_ns), seen_ns});
+  ended_[io.sequence % kRemembered] = {.sequence = io.sequence,
+                                       .free = {io.complete_ns - carried_ns, seen_ns}};
+  if (io.issue_ns > lane.busy_to_ns) lane.busy_from_ns = io.issue_ns;
+  lane.busy_to_ns = std::max(lane.busy_to_ns, io.complete_ns);
   return {.lateness_ns = lateness_ns, .backlog_ns = late_ns - lateness_ns};
 }
 

@@ -16,6 +16,12 @@ class LatenessTally {
     ++buckets_[BucketOf(ns < 0 ? 0 : static_cast<uint64_t>(ns))];
     ++count_;
   }
+  void Add(const LatenessTally& other) {
+    for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      buckets_[bucket] += other.buckets_[bucket];
+    }
+    count_ += other.count_;
+  }
   uint64_t count() const { return count_; }
 
   // Nearest rank: the smallest edge that at least share (0..1) of the values do not exceed.

@@ -58,7 +58,7 @@ class ResultRecorder {
   uint64_t late_100us_ = 0;
   uint64_t late_1ms_ = 0;
   LatenessTally lateness_;
-  std::vector<LatenessSplit> splits_;  // by issuing thread
+  LatenessSplit split_;
   std::map<int32_t, uint64_t> errors_by_errno_;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,11 +105,10 @@ class IssuerTest : public testing::Test {
     std::map<uint64_t, IssuedIo> in_plan_order;
     for (const IssuedIo& io : sink.done) in_plan_order[io.sequence] = io;
     std::vector<Times> times;
-    LatenessSplit split(depth_);
+    LatenessSplit split({depth_});
     for (const auto& [sequence, io] : in_plan_order) {
       times.push_back({io.due_ns - kStartNs, io.issue_ns - kStartNs, io.complete_ns - kStartNs});
-      const LatenessSplit::Parts parts =
-          split.Add(io.due_ns, io.freed_ns, io.issue_ns, io.complete_ns);
+      const LatenessSplit::Parts parts = split.Add(io);
       EXPECT_EQ(parts.lateness_ns + parts.backlog_ns, io.issue_ns - io.due_ns);
       lateness_ns_.push_back(parts.lateness_ns);
       backlog_ns_.push_back(parts.backlog_ns);
@@ -190,6 +190,18 @@ TEST_F(IssuerTest, WhatCameDueInAStopOfTheHostIsItsLatenessAlsoWhereSlotsAreTake
   Run(std::move(records));
   EXPECT_THAT(backlog_ns_, testing::Each(0));
   EXPECT_GE(*std::ranges::max_element(lateness_ns_), 46 * kMs);
+}
+
+// The first is submitted at 0, and the host stops until 50 ms in the midst of that; the drive has
+// it by then and is done at 60. The second, due at 2, has to wait for it: without the stop
+// until 10.
+TEST_F(IssuerTest, AStopReachesThoseThatWaitForAConflictingIoAsTheHosts) {
+  constexpr int64_t kMs = 1'000'000;
+  stall_ns_[0] = 50 * kMs;
+  service_ns_[0] = 60 * kMs;
+  EXPECT_THAT(Run({Write(0, {}, 0), Write(2 * kMs, {}, 512)})[1].issue, 60 * kMs);
+  EXPECT_THAT(lateness_ns_, ElementsAre(50 * kMs, 50 * kMs));
+  EXPECT_THAT(backlog_ns_, ElementsAre(0, 8 * kMs));
 }
 
 // Four slots, a drive of 10 ms: nothing of what the I/Os behind wait for is the host's.
@@ -418,6 +430,179 @@ class OneRequestEngine : public Engine {
   uint64_t tag_ = 0;
   bool out_ = false;
 };
+
+// Stands still from `stop_ns` until `resume_ns`: who looks or wakes in between does so after it.
+class StoppingClock : public Clock {
+ public:
+  StoppingClock(int64_t stop_ns, int64_t resume_ns) : stop_ns_(stop_ns), resume_ns_(resume_ns) {}
+  int64_t NowNs() override {
+    PassTo(now_ns_ + 10);
+    return now_ns_;
+  }
+  void SleepUntilNs(int64_t deadline_ns) override { PassTo(std::max(deadline_ns, now_ns_)); }
+
+ private:
+  void PassTo(int64_t ns) {
+    now_ns_ = ns >= stop_ns_ && now_ns_ < stop_ns_ ? std::max(ns, resume_ns_) : ns;
+  }
+  const int64_t stop_ns_;
+  const int64_t resume_ns_;
+  int64_t now_ns_ = 0;
+};
+
+// A drive of one service time that stamps completions when it is asked for them, as the kernel's
+// interfaces do. One that works within the call holds its caller so long.
+class AskedEngine : public Engine {
+ public:
+  AskedEngine(Clock* clock, int64_t service_ns, bool within_call)
+      : clock_(clock), service_ns_(service_ns), within_call_(within_call) {}
+  std::string_view name() const override { return "asked"; }
+  std::string mode() const override { return ""; }
+  uint32_t depth() const override { return 8; }
+  uint32_t in_flight() const override { return static_cast<uint32_t>(out_.size()); }
+  Result<size_t> Submit(std::span<const EngineRequest> requests) override {
+    for (const EngineRequest& request : requests) {
+      out_.push_back({request.tag, clock_->NowNs() + service_ns_});
+      if (within_call_) clock_->SleepUntilNs(out_.back().complete_ns);
+    }
+    return requests.size();
+  }
+  Result<size_t> Reap(std::span<EngineCompletion> out, int64_t deadline_ns) override {
+    bool woken = false;
+    while (true) {
+      const int64_t now_ns = clock_->NowNs();
+      size_t count = 0;
+      while (!out_.empty() && out_.front().complete_ns <= now_ns) {
+        out[count++] = {.tag = out_.front().tag, .complete_ns = now_ns, .woken = woken};
+        out_.pop_front();
+      }
+      if (count > 0 || now_ns >= deadline_ns) return count;
+      clock_->SleepUntilNs(out_.empty() ? deadline_ns
+                                        : std::min(deadline_ns, out_.front().complete_ns));
+      woken = true;
+    }
+  }
+
+ private:
+  struct Out {
+    uint64_t tag = 0;
+    int64_t complete_ns = 0;
+  };
+  Clock* const clock_;
+  const int64_t service_ns_;
+  const bool within_call_;
+  std::deque<Out> out_;
+};
+
+// Reads on such a drive, due so long after the start at 0, all to other places.
+class StoppedHostTest : public testing::Test {
+ protected:
+  static constexpr int64_t kUs = 1'000;
+
+  void Run(const std::vector<int64_t>& due_ns, StoppingClock clock, int64_t service_ns,
+           bool within_call, const IssuerOptions& issuer_options) {
+    AskedEngine engine(&clock, service_ns, within_call);
+    PlanOptions options;
+    options.target_of_device = {0};
+    options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
+    options.targets = {PlanTarget{.size_bytes = kTargetBytes, .abilities = {}}};
+    std::vector<IoRecord> records;
+    for (const int64_t due : due_ns) records.push_back(Read(due, {}, records.size() * 4096));
+    FakeRecords stream(std::move(records));
+    Plan plan(&stream, options);
+    InlineFeed feed(&plan);
+    struct : IssueSink {
+      void Done(const IssuedIo& io) override { done[io.sequence] = io; }
+      std::map<uint64_t, IssuedIo> done;
+    } sink;
+    IssueCounters counters;
+    const std::atomic<bool> stop = false;
+    Issuer issuer(&engine, &clock, &feed, &sink, &counters, StopFlags{&stop}, issuer_options);
+    ASSERT_TRUE(issuer.Run(0).ok());
+    totals_ = issuer.totals();
+    LatenessSplit split({issuer_options.depth});
+    for (const auto& [sequence, io] : sink.done) {
+      ios_.push_back(io);
+      parts_.push_back(split.Add(io));
+      EXPECT_EQ(parts_.back().lateness_ns + parts_.back().backlog_ns + service_of(io),
+                io.complete_ns - io.due_ns);
+      EXPECT_GE(service_of(io), 0);
+    }
+    ASSERT_EQ(ios_.size(), due_ns.size());
+  }
+  static int64_t service_of(const IssuedIo& io) { return io.complete_ns - io.issue_ns; }
+
+  std::vector<IssuedIo> ios_;  // in the order of the plan
+  std::vector<LatenessSplit::Parts> parts_;
+  Issuer::Totals totals_;
+};
+
+// Three are out when the host stops at 20 us, and come to 50 us each some time after that. When it
+// looks again at 5,000 all it knows is that they took 20 us at least.
+TEST_F(StoppedHostTest, CompletionsThatPileUpInAStopAreDatedByTheLookBefore) {
+  Run({1 * kUs, 2 * kUs, 3 * kUs, 9'000 * kUs}, {20 * kUs, 5'000 * kUs}, 50 * kUs, false,
+      {.depth = 8, .poll_ns = 10'000 * kUs});
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_GE(ios_[i].complete_ns, 19 * kUs);
+    EXPECT_LE(ios_[i].complete_ns, 20 * kUs);
+    EXPECT_GE(ios_[i].seen_ns, 5'000 * kUs);
+  }
+  EXPECT_EQ(totals_.stalled_completions, 3u);
+  EXPECT_EQ(ios_[3].complete_ns, ios_[3].seen_ns);
+  EXPECT_NEAR(static_cast<double>(service_of(ios_[3])), 50e3, 100);
+}
+
+// The thread sleeps for a completion, until 700 us at the most, and is woken at 3,000.
+TEST_F(StoppedHostTest, ASleeperKnowsOfAStopByItsOwnDeadline) {
+  Run({1 * kUs, 1'000 * kUs}, {100 * kUs, 3'000 * kUs}, 200 * kUs, false,
+      {.depth = 8, .spin_ns = 50 * kUs, .poll_ns = 0});
+  EXPECT_EQ(totals_.stalled_completions, 1u);
+  EXPECT_LE(ios_[0].complete_ns, 1'000 * kUs);
+  EXPECT_GE(parts_[1].lateness_ns, 1'900 * kUs);
+}
+
+// It sleeps for drives of half a second, too: their time is not the host's.
+TEST_F(StoppedHostTest, ASlowDriveIsNoStop) {
+  Run({1 * kUs, 10 * kUs, 1'000'000 * kUs}, {INT64_MAX - 1, INT64_MAX}, 500'000 * kUs, false,
+      {.depth = 8, .poll_ns = 100 * kUs});
+  EXPECT_EQ(totals_.stalled_completions, 0u);
+  EXPECT_EQ(totals_.woken_completions, 3u);
+  for (const IssuedIo& io : ios_) {
+    EXPECT_NEAR(static_cast<double>(service_of(io)), 500e6, 1e3);
+  }
+}
+
+// A driver that does the work within the call, for 300 us: after a few it is known for one, and
+// what comes due while it holds the thread waits for it.
+TEST_F(StoppedHostTest, ADriverThatWorksWithinTheCallHasItAsServiceTime) {
+  std::vector<int64_t> due_ns;
+  for (int64_t i = 0; i < 10; ++i) due_ns.push_back(i * 1'000 * kUs + kUs);
+  due_ns.push_back(9'100 * kUs);
+  Run(due_ns, {INT64_MAX - 1, INT64_MAX}, 300 * kUs, true, {.depth = 8, .poll_ns = 100 * kUs});
+  for (size_t i = 4; i < 10; ++i) {
+    EXPECT_NEAR(static_cast<double>(service_of(ios_[i])), 300e3, 100) << i;
+    EXPECT_LE(parts_[i].lateness_ns, kUs) << i;
+  }
+  EXPECT_NEAR(static_cast<double>(service_of(ios_[10])), 300e3, 100);
+  EXPECT_NEAR(static_cast<double>(parts_[10].backlog_ns), 201e3, 1'000);
+  EXPECT_LE(parts_[10].lateness_ns, kUs);
+  EXPECT_EQ(totals_.stalled_submissions, 3u);
+  EXPECT_EQ(totals_.done_within_call, 8u);
+}
+
+// The host stops from 4.9 to 50 ms, while four come due at once on such a drive.
+TEST_F(StoppedHostTest, AStopBeforeACallIsTheHostsAlsoForThoseBehind) {
+  std::vector<int64_t> due_ns;
+  for (int64_t i = 0; i < 5; ++i) due_ns.push_back(i * 1'000 * kUs + kUs);
+  for (int64_t i = 5; i < 9; ++i) due_ns.push_back(5'000 * kUs + i * kUs);
+  Run(due_ns, {4'900 * kUs, 50'000 * kUs}, 300 * kUs, true, {.depth = 8, .poll_ns = 100 * kUs});
+  for (size_t i = 5; i < 9; ++i) {
+    // Each has the calls of those before it as backlog, and the stop as lateness.
+    const double calls_ns = static_cast<double>(i - 5) * 300e3;
+    EXPECT_NEAR(static_cast<double>(parts_[i].backlog_ns), calls_ns, 10e3) << i;
+    EXPECT_NEAR(static_cast<double>(parts_[i].lateness_ns), 45'000e3, 20e3) << i;
+  }
+}
 
 // Runs reads that are due so long after the start, and returns the last one.
 IssuedIo RunReads(const std::vector<int64_t>& due_ns, const IssuerOptions& issuer_options,
