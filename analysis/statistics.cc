@@ -1,5 +1,7 @@
 #include "analysis/statistics.h"
 
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "base/check.h"
@@ -9,100 +11,101 @@ namespace {
 
 constexpr double kConfidence = 0.95;
 
-// The continued fraction of the incomplete beta function, by Lentz's method (Numerical
-// Recipes 6.4).
-double BetaFraction(double a, double b, double x) {
-  constexpr double kTiny = 1e-300;
-  constexpr double kEnough = 1e-15;
-  const auto away_from_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
-  double c = 1;
-  double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
-  double fraction = d;
-  for (int m = 1; m < 10'000; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away_from_zero(1 + even * d);
-    c = away_from_zero(1 + even / c);
-    fraction *= d * c;
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away_from_zero(1 + odd * d);
-    c = away_from_zero(1 + odd / c);
-    fraction *= d * c;
-    if (std::abs(d * c - 1) < kEnough) break;
-  }
-  return fraction;
+double Mean(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
 }
 
-// The regularised incomplete beta function I_x(a, b).
-double IncompleteBeta(double a, double b, double x) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                                a * std::log(x) + b * std::log1p(-x));
-  if (x < (a + 1) / (a + b + 2)) return front * BetaFraction(a, b, x) / a;
-  return 1 - front * BetaFraction(b, a, 1 - x) / b;
-}
-
-// P(|T| > t) for `degrees` degrees of freedom.
-double TwoSidedTail(double t, double degrees) {
-  return IncompleteBeta(degrees / 2, 0.5, degrees / (degrees + t * t));
-}
-
-struct Moments {
-  double mean = 0;
-  double variance_of_mean = 0;  // s^2 / n
-  double degrees = 0;           // n - 1
-};
-
-Moments MomentsOf(std::span<const double> values) {
-  const double n = static_cast<double>(values.size());
-  Moments moments{.degrees = n - 1};
-  for (const double value : values) moments.mean += value / n;
-  if (values.size() < 2) return moments;
+// Around their mean, with n - 1.
+double Variance(std::span<const double> values) {
+  const double mean = Mean(values);
   double squares = 0;
-  for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
-  moments.variance_of_mean = squares / (n - 1) / n;
-  return moments;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return squares / (static_cast<double>(values.size()) - 1);
 }
 
 }  // namespace
 
 double StudentT(double confidence, double degrees) {
   BLKTAPE_CHECK(confidence > 0 && confidence < 1 && degrees > 0);
-  double low = 0;
-  double high = 1;
-  while (TwoSidedTail(high, degrees) > 1 - confidence) high *= 2;
-  for (int i = 0; i < 200 && high - low > 1e-14 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (TwoSidedTail(middle, degrees) > 1 - confidence ? low : high) = middle;
-  }
-  return (low + high) / 2;
+  const boost::math::students_t distribution(degrees);
+  return boost::math::quantile(boost::math::complement(distribution, (1 - confidence) / 2));
+}
+
+std::optional<MeanVariance> VarianceOfMean(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  return MeanVariance{.variance = Variance(values) / n, .degrees = n - 1};
 }
 
 MeanInterval MeanInterval95(std::span<const double> values) {
-  const Moments moments = MomentsOf(values);
-  MeanInterval interval{.mean = moments.mean, .half_width = std::nullopt};
-  if (values.size() >= 2) {
-    interval.half_width =
-        StudentT(kConfidence, moments.degrees) * std::sqrt(moments.variance_of_mean);
+  MeanInterval interval{.mean = Mean(values), .half_width = std::nullopt};
+  if (const auto variance = VarianceOfMean(values)) {
+    interval.half_width = StudentT(kConfidence, variance->degrees) * std::sqrt(variance->variance);
   }
   return interval;
 }
 
+double HalfWidth95(const MeanVariance& a, const MeanVariance& b) {
+  const double variance = a.variance + b.variance;
+  if (!(variance > 0)) return 0;
+  double inverse_degrees = 0;
+  for (const MeanVariance& one : {a, b}) {
+    const double share = one.variance / variance;
+    if (share > 0) inverse_degrees += share * share / one.degrees;
+  }
+  return StudentT(kConfidence, 1 / inverse_degrees) * std::sqrt(variance);
+}
+
 std::optional<DifferenceInterval> WelchInterval95(std::span<const double> a,
                                                   std::span<const double> b) {
-  if (a.size() < 2 || b.size() < 2) return std::nullopt;
-  const Moments of_a = MomentsOf(a);
-  const Moments of_b = MomentsOf(b);
-  const double variance = of_a.variance_of_mean + of_b.variance_of_mean;
-  double half_width = 0;
-  if (variance > 0) {
-    const double degrees = variance * variance /
-                           (of_a.variance_of_mean * of_a.variance_of_mean / of_a.degrees +
-                            of_b.variance_of_mean * of_b.variance_of_mean / of_b.degrees);
-    half_width = StudentT(kConfidence, degrees) * std::sqrt(variance);
-  }
-  const double difference = of_a.mean - of_b.mean;
+  const auto of_a = VarianceOfMean(a);
+  const auto of_b = VarianceOfMean(b);
+  if (!of_a || !of_b) return std::nullopt;
+  const double half_width = HalfWidth95(*of_a, *of_b);
+  const double difference = Mean(a) - Mean(b);
   return DifferenceInterval{difference, difference - half_width, difference + half_width};
+}
+
+size_t SteinSampleSize(std::span<const double> first_stage, double half_width, size_t most) {
+  BLKTAPE_CHECK(first_stage.size() >= 2 && half_width > 0);
+  const auto n = static_cast<double>(first_stage.size());
+  const double ratio = StudentT(kConfidence, n - 1) / half_width;
+  const double wanted = std::ceil(ratio * ratio * Variance(first_stage));
+  if (wanted >= static_cast<double>(most)) return std::max(most, first_stage.size());
+  return std::max(static_cast<size_t>(wanted), first_stage.size());
+}
+
+MeanInterval SteinInterval95(std::span<const double> values, size_t first_stage) {
+  BLKTAPE_CHECK(first_stage >= 2 && first_stage <= values.size());
+  const double spread = std::sqrt(Variance(values.first(first_stage)));
+  return {.mean = Mean(values),
+          .half_width = StudentT(kConfidence, static_cast<double>(first_stage - 1)) * spread /
+                        std::sqrt(static_cast<double>(values.size()))};
+}
+
+std::optional<Trend> FitTrend(std::span<const double> values) {
+  if (values.size() < 3) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  const double mean_x = (n + 1) / 2;
+  const double mean_y = Mean(values);
+  double squares_x = 0;
+  double products = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double x = static_cast<double>(i + 1) - mean_x;
+    squares_x += x * x;
+    products += x * (values[i] - mean_y);
+  }
+  const double slope = products / squares_x;
+  double residuals = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double off = values[i] - mean_y - slope * (static_cast<double>(i + 1) - mean_x);
+    residuals += off * off;
+  }
+  const double error = std::sqrt(residuals / (n - 2) / squares_x);
+  return Trend{.change = slope * (n - 1),
+               .significant = std::abs(slope) > StudentT(kConfidence, n - 2) * error};
 }
 
 }  // namespace blktape
