@@ -106,6 +106,8 @@ struct ProfileBuilder::Impl {
   int64_t last_arrival_ns = 0;
   int64_t last_event_ns = 0;
   ReorderBuffer<Issued> in_issue_order;
+  ReorderBuffer<int64_t> waits_in_order;  // ends
+  IntervalUnion waits;
   InFlight data_in_flight, all_in_flight;
   IntervalUnion data_busy, all_busy;
   std::optional<uint32_t> last_device;
@@ -215,6 +217,22 @@ struct ProfileBuilder::Impl {
     if (issue_ns && complete_ns && *complete_ns >= *issue_ns && IsData(io)) {
       device->row.d2c.Add(*complete_ns - *issue_ns);
     }
+  }
+
+  // Software waits from the arrival on; in a result from when a host that is never late would have
+  // submitted. A derived flush belongs to a write somebody waits for.
+  void AddWait(const IoRecord& io, std::optional<int64_t> queue_ns, std::optional<int64_t> issue_ns,
+               std::optional<int64_t> complete_ns) {
+    std::optional<int64_t> from_ns = queue_ns ? queue_ns : issue_ns;
+    if (!IsForeground(io) || !from_ns || !complete_ns || *complete_ns < *from_ns) return;
+    if (io.ordinal && io.backlog_ns && issue_ns && *issue_ns >= *from_ns) {
+      const int64_t late_ns = *issue_ns - *from_ns;
+      *from_ns +=
+          late_ns - static_cast<int64_t>(std::min(*io.backlog_ns, static_cast<uint64_t>(late_ns)));
+    }
+    waits_in_order.Push(*from_ns, std::max(*from_ns, *complete_ns));
+    waits_in_order.Release(watermark_ns,
+                           [this](int64_t start, int64_t end) { waits.Add(start, end); });
   }
 
   void AddLateness(int64_t late_ns, const IoRecord& io) {
@@ -368,6 +386,7 @@ void ProfileBuilder::Add(const IoRecord& io) {
     in.details->AddRecord(io, arrival_ns, queue_ns, issue_ns, complete_ns);
   }
   in.AddTimes(io, queue_ns, issue_ns, complete_ns, waited, &device);
+  in.AddWait(io, queue_ns, issue_ns, complete_ns);
   if (complete_ns && profile.first_arrival_ns) {
     in.last_event_ns = std::max(in.last_event_ns, *complete_ns);
   }
@@ -455,6 +474,7 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
   Profile& profile = in.profile;
   in.in_issue_order.ReleaseAll(
       [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
+  in.waits_in_order.ReleaseAll([&in](int64_t start, int64_t end) { in.waits.Add(start, end); });
 
   profile.from_ns = in.options.from_ns;
   profile.to_ns = in.options.to_ns;
@@ -489,6 +509,7 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
   }
   profile.busy_ns = in.all_busy.measure_ns();
   profile.busy_cut = in.all_busy.out_of_order();
+  profile.wait_ns = in.waits.measure_ns();
   profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
   profile.depth = DepthOf(&in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
   profile.depth_all = DepthOf(&in.all_in_flight, profile.observed_ns, profile.busy_ns);

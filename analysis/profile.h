@@ -143,6 +143,7 @@ struct Profile {
   std::optional<int64_t> recorded_ns;  // from start to end of the recording, where the trace tells
   int64_t busy_ns = 0;                 // union of all [issue, completion]
   int64_t idle_ns = 0;                 // observed_ns - busy_ns
+  int64_t wait_ns = 0;  // union of all times in which somebody waited for an I/O (docs/metrics.md)
   std::array<IdleClass, kIdleClasses> idle{};
   std::array<IdleCap, 6> idle_caps{
       {{1'000'000}, {10'000'000}, {25'000'000}, {100'000'000}, {1'000'000'000}, {10'000'000'000}}};

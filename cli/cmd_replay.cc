@@ -35,6 +35,8 @@ struct ReplayFlags {
   std::string target;
   std::vector<std::string> maps;
   std::vector<std::string> settings;
+  bool timed = false;
+  bool closed = false;
   bool max = false;
   uint64_t queue_depth = 0;
   std::string think = "drop";
@@ -72,15 +74,25 @@ Status TakeMappings(ReplayFlags* flags) {
 
 Status TakeRule(const Flags& given, ReplayFlags* flags) {
   ReplayOptions& replay = flags->replay;
-  const bool timed = !flags->max && !given.Given("--queue-depth");
-  if (!timed) {
-    replay.rule = given.Given("--queue-depth") ? TimingRule::kQueueDepth : TimingRule::kMaxOrder;
+  if (flags->timed + flags->closed + flags->max > 1 ||
+      (given.Given("--queue-depth") && (flags->timed || flags->closed))) {
+    return Status(StatusCode::kInvalidArgument,
+                  "--timed, --closed and --max or --queue-depth exclude one another");
   }
-  if (!timed && given.Given("--speed") && flags->think != "keep") {
+  if (given.Given("--queue-depth")) {
+    replay.rule = TimingRule::kQueueDepth;
+  } else if (flags->max) {
+    replay.rule = TimingRule::kMaxOrder;
+  } else if (flags->closed) {
+    replay.rule = TimingRule::kClosed;
+  }
+  const bool timed = replay.rule == TimingRule::kTimed;
+  const bool punctual = IsPunctual(replay.rule);
+  if (!punctual && given.Given("--speed") && flags->think != "keep") {
     return Status(StatusCode::kInvalidArgument,
                   "--speed means nothing at maximum speed, unless think time is kept");
   }
-  if (timed && given.Given("--think")) {
+  if (punctual && given.Given("--think")) {
     return Status(StatusCode::kInvalidArgument, "--think goes with --max or --queue-depth");
   }
   replay.keep_think_time = flags->think == "keep";
@@ -236,9 +248,13 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
 
 void DeclareTiming(Flags* flags, ReplayFlags* options) {
   flags->Number("--speed", &options->replay.speed,
-                "Original timing times X: 2 is twice as fast (default 1)");
+                "Original timing or think time by X: 2 is twice as fast (default 1)");
   flags->Duration("--idle-cap", &options->idle_cap_ns,
                   "Cut idle time of the recording above this, as in 25ms");
+  flags->Switch("--timed", &options->timed,
+                "At the original times, whatever the target does (the default)");
+  flags->Switch("--closed", &options->closed,
+                "Each I/O when what it waited for has completed, and think time");
   flags->Switch("--max", &options->max,
                 "As fast as the target goes, in the recording's order of completion");
   flags->Count("--queue-depth", &options->queue_depth,
@@ -277,7 +293,7 @@ void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Switch("--iopoll", &options->replay.polled_completion,
                 "io_uring: poll for completions (drivers with poll queues, as NVMe)");
   flags->Count("--depth", &options->depth,
-               "At most N in flight in a timed or --max replay (default: the target's)");
+               "At most N in flight where no queue depth is given (default: the target's)");
   flags->Count(
       "--threads", &options->threads,
       "Issue from N threads, where one is too busy: timed or at a queue depth (default 1)");
@@ -330,6 +346,7 @@ Command ReplayCommand() {
           "blktape replay monday.tape --target /dev/sdX --overwrite\n"
           "blktape replay monday.tape --target scratch.img --create --overwrite\n"
           "blktape replay monday.tape --target /dev/sdX --skip-writes --speed 4\n"
+          "blktape replay monday.tape --target /dev/sdX --overwrite --closed\n"
           "blktape replay monday.tape --target /dev/sdX --overwrite --max -o max.tape\n"
           "blktape replay monday.tape --target /dev/sdX --overwrite --idle-cap 25ms\n"
           "blktape replay two.tape --map sda=/dev/sdX --map sdb=none --overwrite",

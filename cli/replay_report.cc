@@ -160,6 +160,8 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                           outcome.idle_cut_ns() > 0
                               ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
                               : ""));
+  text += Line("wait", fmt::format("{}, in which software waited for reads, sync writes or flushes",
+                                   FormatDurationNs(profile.wait_ns)));
   text += WrappedLine(
       "data", fmt::format("{} read, {} written; {} in all, {} while busy",
                           FormatBytes(profile.of(Op::kRead).bytes),
@@ -245,6 +247,7 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
                {"d2c_ns", LatencyJson(profile.data.d2c)},
                {"q2c_ns", LatencyJson(profile.data.q2c)},
                {"busy_ns", profile.busy_ns},
+               {"wait_ns", profile.wait_ns},
                {"wall_ns", outcome.wall_ns()},
                {"idle_cut_ns", outcome.idle_cut_ns()},
                {"read_bytes", profile.of(Op::kRead).bytes},

@@ -88,7 +88,8 @@ void ReportPlan(const Plan& plan, const RecordStream& stream, const ReplayOption
   if (options.remap != "refuse") outcome->set_remapped(counts.remapped);
   if (options.align) outcome->set_widened(counts.widened);
   if (options.idle_cap_ns) outcome->set_idle_cut_ns(plan.idle_cut_ns());
-  if (options.rule == TimingRule::kMaxOrder) outcome->set_ungated(counts.ungated);
+  if (options.rule == TimingRule::kMaxOrder || options.rule == TimingRule::kClosed)
+    outcome->set_ungated(counts.ungated);
   outcome->set_trace_lost_events(stream.lost_events());
 }
 
@@ -282,7 +283,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   Plan plan(setup->stream.get(), setup->plan);
   // Recorded work comes in bursts, as when a file is written back: what lies prepared is on time.
   // At full speed the next I/Os are better kept in the processor's cache.
-  const bool timed = options.rule == TimingRule::kTimed;
+  const bool timed = IsPunctual(options.rule);
   if (timed) arena.TouchAll();
   const uint64_t ahead_bytes = timed ? arena.capacity_bytes() / 4 * 3 : arena.capacity_bytes() / 4;
   const uint64_t refill_bytes = timed ? ahead_bytes / 8 * 7 : ahead_bytes / 2;

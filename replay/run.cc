@@ -79,7 +79,7 @@ uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup) {
 uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream) {
   uint64_t wanted = options.buffer_bytes == 0 ? kLeastBufferBytes : options.buffer_bytes;
   const std::optional<uint64_t> mean_bytes = stream.mean_data_bytes();
-  if (options.buffer_bytes == 0 && options.rule == TimingRule::kTimed && mean_bytes) {
+  if (options.buffer_bytes == 0 && IsPunctual(options.rule) && mean_bytes) {
     wanted = std::clamp(*mean_bytes * ThreadedFeed::kStepsAhead * 2, kLeastBufferBytes,
                         kMostBufferBytes);
   }
@@ -93,7 +93,7 @@ uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& str
 
 uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth,
                                uint64_t memory_bytes) {
-  if (options.rule == TimingRule::kTimed || options.verify) return 0;
+  if (IsPunctual(options.rule) || options.verify) return 0;
   const uint64_t bytes = std::bit_floor(std::min(kLargestReadBuffer, memory_bytes / 4 / depth));
   return bytes >= kSmallestReadBuffer ? bytes : 0;
 }
@@ -110,7 +110,7 @@ IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth) {
           .spin_in_flight_ns = options.spin_in_flight_ns,
           // A timed I/O is stamped and handed over by itself: the last of a batch would be later
           // than its stamp says.
-          .batch = options.rule == TimingRule::kTimed ? 1 : kBatchAtFullSpeed,
+          .batch = IsPunctual(options.rule) ? 1 : kBatchAtFullSpeed,
           .order_overlaps = options.order_overlaps,
           .stop_on_error = options.on_error == "stop",
           .duration_ns = options.duration_ns};

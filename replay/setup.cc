@@ -29,7 +29,7 @@ bool NeedsTarget(const ReplayOptions& options) {
 Status CheckThreads(const ReplayOptions& options) {
   if (options.threads > kMaxLanes)
     return Invalid(fmt::format("at most {} threads issue", kMaxLanes));
-  if (options.rule == TimingRule::kMaxOrder) {
+  if (options.rule == TimingRule::kMaxOrder || options.rule == TimingRule::kClosed) {
     return Invalid(
         "one thread alone keeps the recording's order of completion\n"
         "  try:  --queue-depth N, or the original timing");
@@ -65,10 +65,10 @@ Status CheckOptions(const ReplayOptions& options) {
     return Invalid(fmt::format("the queue depth is at most {}", kMaxEngineDepth));
   }
   if (options.idle_cap_ns && *options.idle_cap_ns < 0) return Invalid("the idle cap is below zero");
-  if (options.rule == TimingRule::kTimed && options.keep_think_time) {
+  if (IsPunctual(options.rule) && options.keep_think_time) {
     return Invalid("think time is kept or dropped only at maximum speed");
   }
-  if (options.rule != TimingRule::kTimed && !options.keep_think_time && options.idle_cap_ns) {
+  if (!IsPunctual(options.rule) && !options.keep_think_time && options.idle_cap_ns) {
     return Invalid("an idle cap means nothing where think time is dropped\n  try:  --think keep");
   }
   if (options.on_error != "stop" && options.on_error != "continue") {
@@ -405,8 +405,7 @@ Status NamePlan(const ReplayOptions& options, ReplaySetup* setup) {
   named.set_speed(options.speed);
   if (options.idle_cap_ns) named.set_idle_cap_ns(*options.idle_cap_ns);
   if (options.rule == TimingRule::kQueueDepth) named.set_queue_depth(options.queue_depth);
-  if (options.rule != TimingRule::kTimed)
-    named.set_think(options.keep_think_time ? "keep" : "drop");
+  if (!IsPunctual(options.rule)) named.set_think(options.keep_think_time ? "keep" : "drop");
   if (options.from_ns) named.set_from_ns(*options.from_ns);
   if (options.to_ns) named.set_to_ns(*options.to_ns);
   named.set_loops(static_cast<uint32_t>(options.loops));
@@ -436,6 +435,9 @@ std::string CanonicalRule(const ReplayOptions& options) {
     case TimingRule::kTimed:
       rule = fmt::format("timed x{:g}", options.speed);
       break;
+    case TimingRule::kClosed:
+      rule = options.speed == 1.0 ? "closed" : fmt::format("closed x{:g}", options.speed);
+      break;
     case TimingRule::kMaxOrder:
       rule = "max order";
       break;
@@ -443,7 +445,7 @@ std::string CanonicalRule(const ReplayOptions& options) {
       rule = fmt::format("max qd={}", options.queue_depth);
       break;
   }
-  if (options.rule != TimingRule::kTimed && options.keep_think_time) {
+  if (!IsPunctual(options.rule) && options.keep_think_time) {
     rule += " think=keep";
     if (options.speed != 1.0) rule += fmt::format(" x{:g}", options.speed);
   }
@@ -498,11 +500,13 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   RETURN_IF_ERROR(ResolveMappings(options, setup.stream->header(), footprint, &paths,
                                   &setup.plan.target_of_device));
   RETURN_IF_ERROR(OpenTargets(options, footprint, paths, &setup));
-  if (options.rule == TimingRule::kMaxOrder && !footprint.has_completions &&
-      footprint.records > 0) {
-    return Status(StatusCode::kFailedPrecondition,
-                  "the trace does not say when its I/Os completed, so their order cannot be kept\n"
-                  "  try:  --queue-depth N");
+  const bool needs_completions =
+      options.rule == TimingRule::kMaxOrder || options.rule == TimingRule::kClosed;
+  if (needs_completions && !footprint.has_completions && footprint.records > 0) {
+    return Status(
+        StatusCode::kFailedPrecondition,
+        "the trace does not say when its I/Os completed, so nobody knows what each one waited for\n"
+        "  try:  the original timing, or --queue-depth N");
   }
   const auto check = [&]() -> Status {
     for (size_t device = 0; device < footprint.devices.size(); ++device) {

@@ -38,7 +38,8 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
 // Puts the trace's SHA-256 into `named`: reads all of it, which a look at a long one is spared.
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup);
 
-// "timed x1", "timed x4 idle-cap 25ms", "max order", "max order think=keep", "max qd=32".
+// "timed x1", "timed x4 idle-cap 25ms", "closed", "closed idle-cap 25ms", "max order", "max order
+// think=keep", "max qd=32".
 std::string CanonicalRule(const ReplayOptions& options);
 
 // What the stream of these options touches, from the trace's summary where that tells, else by a

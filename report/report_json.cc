@@ -214,6 +214,7 @@ Json ProfileJson(const Profile& profile) {
   json["busy_ns"] = KnowsService(profile) ? Json(profile.busy_ns) : Json(nullptr);
   json["idle_ns"] = KnowsService(profile) ? Json(profile.idle_ns) : Json(nullptr);
   json["idle_gaps"] = IdleJson(profile);
+  json["wait_ns"] = KnowsService(profile) ? Json(profile.wait_ns) : Json(nullptr);
 
   json["d2c_ns"] = LatencyJson(profile.data.d2c);
   json["q2c_ns"] = LatencyJson(profile.data.q2c);

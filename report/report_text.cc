@@ -139,7 +139,9 @@ std::string TimeText(const Profile& profile) {
          Line("Busy", fmt::format("{} ({:.1f} %), idle {}", FormatDurationNs(profile.busy_ns),
                                   Percent(static_cast<double>(profile.busy_ns),
                                           static_cast<double>(profile.observed_ns)),
-                                  FormatDurationNs(profile.idle_ns)));
+                                  FormatDurationNs(profile.idle_ns))) +
+         Line("Waited", fmt::format("{} for reads, sync writes and flushes",
+                                    FormatDurationNs(profile.wait_ns)));
 }
 
 std::string IdleTable(const Profile& profile) {

@@ -63,7 +63,8 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
   batch_.reserve(options.depth);
   batch_slots_.reserve(options.depth);
   if (options.has_reserve) totals_.issued_by_reserve = 0;
-  if (options.rule == TimingRule::kMaxOrder) gates_.resize(kMaxGateSlots);
+  if (options.rule == TimingRule::kMaxOrder || options.rule == TimingRule::kClosed)
+    gates_.resize(kMaxGateSlots);
   if (options.rule == TimingRule::kQueueDepth) slot_freed_ns_.resize(options.depth);
 }
 
@@ -208,6 +209,7 @@ Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
   switch (options_.rule) {
     case TimingRule::kTimed:
       return {.open = true, .due_ns = start_ns_ + io.offset_ns};
+    case TimingRule::kClosed:
     case TimingRule::kMaxOrder:
       if (required_out_ > 0) return {};
       return {.open = true, .due_ns = gate_open_ns_ + io.offset_ns};
@@ -384,7 +386,7 @@ void Issuer::TakeDue(int64_t now_ns) {
 // then nobody can tell: so that no stop of the host becomes the drive's service time, the stamp is
 // that of the end, unless the drive was done before. At full speed a long call is mostly work.
 void Issuer::MarkStalledSubmission(Side* side, size_t first, size_t count, int64_t begin_ns) {
-  if (options_.rule != TimingRule::kTimed) {
+  if (!IsPunctual(options_.rule)) {
     side->looked_ns = side->read_ns = clock_->NowNs();
     return;
   }

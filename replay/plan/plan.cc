@@ -108,7 +108,8 @@ void Plan::SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned) {
     return;
   }
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
-  if (!options_.keep_think_time || !arrival_ns) return;
+  const bool thinks = options_.keep_think_time || options_.rule == TimingRule::kClosed;
+  if (!thinks || !arrival_ns) return;
   int64_t think_ns = SaturatingSubtract(*arrival_ns, think_from_ns_);
   if (options_.rule == TimingRule::kQueueDepth) {
     if (!order_.idle()) return;
@@ -141,8 +142,10 @@ Result<bool> Plan::Next(PlannedIo* io) {
     return true;
   }
   // At a queue depth the recording's completions tell no more than when the drive was idle.
-  const bool needs_order = options_.rule == TimingRule::kMaxOrder ||
-                           (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
+  const bool in_order =
+      options_.rule == TimingRule::kMaxOrder || options_.rule == TimingRule::kClosed;
+  const bool needs_order =
+      in_order || (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
   IoRecord record;
   uint64_t ordinal = 0;
   while (true) {
@@ -193,7 +196,7 @@ Result<bool> Plan::Next(PlannedIo* io) {
       gate_slot = order_.Add(*record.complete_ns);
     }
     io->gate_slot = gate_slot.value_or(kNoGateSlot);
-    if (!gate_slot && options_.rule == TimingRule::kMaxOrder) ++counts_.ungated;
+    if (!gate_slot && in_order) ++counts_.ungated;
     if (options_.rule == TimingRule::kQueueDepth) {
       gates_.clear();
       io->gate_slot = kNoGateSlot;

@@ -72,6 +72,27 @@ TEST(ProfileTest, AnEmptyTraceIsAllZeroesAndWhole) {
   EXPECT_FALSE(profile.DataMissing());
 }
 
+// Waited for: [0, 30] by two reads, [100, 180] by a flagged write and what was derived of it; the
+// plain write is not.
+TEST(ProfileTest, ForegroundWaitIsTheUnionFromArrivalToCompletion) {
+  const Profile profile =
+      ProfileOf({Io(Op::kRead, 0, 4096, {0, 5, 20}), Io(Op::kRead, 80, 4096, {10, 15, 30}),
+                 Io(Op::kWrite, 160, 4096, {40, 40, 90}),
+                 Io(Op::kWrite, 240, 512, {100, 130, 150}, kFlagSync | kFlagPreflush | kFlagFua),
+                 Io(Op::kFlush, 0, 0, {151, 151, 180}, kFlagDerived)});
+  EXPECT_EQ(profile.wait_ns, 30 + (150 - 100) + (180 - 151));
+}
+
+TEST(ProfileTest, ForegroundWaitInAResultLeavesOutTheHostsLateness) {
+  IoRecord late = Io(Op::kRead, 0, 4096, {0, 50, 60});  // due at 0; 20 of the 50 are the drive's
+  late.ordinal = 0;
+  late.backlog_ns = 20;
+  IoRecord blocked = Io(Op::kRead, 0, 4096, {100, 140, 160});
+  blocked.ordinal = 1;
+  blocked.backlog_ns = 40;
+  EXPECT_EQ(ProfileOf({late, blocked}).wait_ns, (60 - 30) + (160 - 100));
+}
+
 TEST(ProfileTest, CountsByOperation) {
   const Profile profile = ProfileOf({
       Io(Op::kRead, 0, 4096, {0, 10, 20}),

@@ -36,5 +36,7 @@ class KnownDisk:
                 break
             time.sleep(0.1)
         else:
+            # Busy for longer than a loop device stays: it goes once its last user has.
             program.terminate()
+            subprocess.run(["umount", "-l", self.folder], check=False)
         program.wait()

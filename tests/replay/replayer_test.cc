@@ -466,6 +466,32 @@ TEST(ReplayerTest, MaxOrderNeedsATraceThatSaysWhenIosCompleted) {
   options.engine = "simulated";
   options.rule = TimingRule::kMaxOrder;
   EXPECT_THAT(Replay(options).status().message(), HasSubstr("--queue-depth"));
+  options.rule = TimingRule::kClosed;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("what each one waited for"));
+}
+
+TEST(ReplayerTest, AClosedReplayNamesItsRuleAndCapsItsThinkTime) {
+  ReplayOptions options;
+  // 900 ns of thinking between them, and another 10 us.
+  options.trace_path = TempTrace(
+      "closed.tape", {Read(0, 100), Read(1'000, 1'100, 4096), Read(11'100, 11'200, 8192)});
+  options.engine = "simulated";
+  options.rule = TimingRule::kClosed;
+  options.result_path = FreshPath("closed-result.tape");
+  ASSERT_TRUE(Replay(options).ok());
+  const TraceContent whole = ReadTrace(options.result_path);
+  EXPECT_EQ(whole.header.replay().rule(), "closed");
+  EXPECT_EQ(*whole.records[1].queue_ns - *whole.records[0].complete_ns, 900);
+  EXPECT_EQ(*whole.records[2].queue_ns - *whole.records[1].complete_ns, 10'000);
+
+  options.idle_cap_ns = 5'000;
+  options.speed = 2;
+  options.result_path = FreshPath("closed-capped.tape");
+  ASSERT_TRUE(Replay(options).ok());
+  const TraceContent capped = ReadTrace(options.result_path);
+  EXPECT_EQ(capped.header.replay().rule(), "closed x2 idle-cap 5us");
+  EXPECT_EQ(*capped.records[1].queue_ns - *capped.records[0].complete_ns, 450);
+  EXPECT_EQ(*capped.records[2].queue_ns - *capped.records[1].complete_ns, 2'500);
 }
 
 TEST(ReplayerTest, APreviewTellsWhatWouldRun) {
