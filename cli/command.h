@@ -67,6 +67,7 @@ Command RecordCommand();
 Command AnalyzeCommand();
 Command ReplayCommand();
 Command PrepareCommand();
+Command CornersCommand();
 Command ScoreCommand();
 
 // Prints "error: ..." on stderr, with a way out where rights are missing that root has, and returns

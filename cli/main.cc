@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
                               blktape::RecoverCommand(),
                               blktape::AnalyzeCommand(),
                               blktape::PrepareCommand(),
+                              blktape::CornersCommand(),
                               blktape::ReplayCommand(),
                               blktape::ScoreCommand(),
                           });

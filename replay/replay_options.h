@@ -9,12 +9,24 @@
 #include <vector>
 
 #include "base/status.h"
+#include "format/io_record.h"
+#include "format/trace.pb.h"
 #include "replay/plan/generator.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/timing_rule.h"
 #include "replay/target/queue_setting.h"
 
 namespace blktape {
+
+// Gets a replay's result while it runs, besides or instead of a result trace: its header once, then
+// its records in the order in which the trace would hold them. Called by one thread at a time,
+// which is not the issuing one; must not block for long.
+class ResultObserver {
+ public:
+  virtual ~ResultObserver() = default;
+  virtual void OnHeader(const proto::Header& header) = 0;
+  virtual void OnRecord(const IoRecord& record) = 0;
+};
 
 // What to replay and how. Field by field what `blktape replay --help` says.
 struct ReplayOptions {
@@ -63,6 +75,7 @@ struct ReplayOptions {
   bool submission_thread = false;  // a kernel thread submits
   bool polled_completion = false;  // completions are polled for; needs a driver with poll queues
   std::string result_path;         // empty: no result trace is kept
+  ResultObserver* observer = nullptr;  // may be null
   bool overwrite = false;
   bool skip_writes = false;
   bool skip_discards = false;

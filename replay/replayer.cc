@@ -72,11 +72,17 @@ proto::Header ResultHeader(const ReplaySetup& setup, const Engine& engine, int64
 Result<std::unique_ptr<TraceWriter>> CreateResult(const ReplayOptions& options,
                                                   const ReplaySetup& setup, const Engine& engine,
                                                   int64_t start_ns) {
+  const proto::Header header = ResultHeader(setup, engine, start_ns);
+  if (options.observer != nullptr) options.observer->OnHeader(header);
   if (options.result_path.empty()) return std::unique_ptr<TraceWriter>();
   // A result's frames are smaller than a recording's: two of them are held, with all else, within
   // 64 MiB.
-  return TraceWriter::Create(options.result_path, ResultHeader(setup, engine, start_ns),
-                             {.records_per_frame = 16384});
+  return TraceWriter::Create(options.result_path, header, {.records_per_frame = 16384});
+}
+
+std::function<void(const IoRecord&)> ObserveBy(ResultObserver* observer) {
+  if (observer == nullptr) return {};
+  return [observer](const IoRecord& record) { observer->OnRecord(record); };
 }
 
 void ReportPlan(const Plan& plan, const RecordStream& stream, const ReplayOptions& options,
@@ -134,7 +140,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("simulated", engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, 0));
-  ResultRecorder recorder(writer.get(), {depth});
+  ResultRecorder recorder(writer.get(), {depth}, ObserveBy(options.observer));
   Plan plan(setup->stream.get(), setup->plan);
   InlineFeed feed(&plan);
 
@@ -299,7 +305,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                      .lanes = lanes->count(),
                      .router = lanes->RouteBy(options.order_overlaps),
                      .gives_way = !timed});
-  ResultRecorder recorder(writer.get(), lanes->depths());
+  ResultRecorder recorder(writer.get(), lanes->depths(), ObserveBy(options.observer));
   std::optional<Verifier> verifier;
   if (options.verify) {
     ASSIGN_OR_RETURN(

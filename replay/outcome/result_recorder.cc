@@ -21,8 +21,9 @@ bool IsShort(const IssuedIo& io) {
 }  // namespace
 
 ResultRecorder::ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
-                               uint32_t window)
+                               std::function<void(const IoRecord&)> observe, uint32_t window)
     : writer_(writer),
+      observe_(std::move(observe)),
       window_(window),
       held_(std::min<size_t>(kFirstWindow, window)),
       split_(depths) {
@@ -53,7 +54,7 @@ LatenessSplit::Parts ResultRecorder::Split(const IssuedIo& io) {
 
 Status ResultRecorder::Write(const IssuedIo& io) {
   const LatenessSplit::Parts parts = Split(io);
-  if (writer_ == nullptr) return OkStatus();
+  if (writer_ == nullptr && !observe_) return OkStatus();
   IoRecord record;
   record.device = io.target;
   record.op = io.op;
@@ -66,7 +67,8 @@ Status ResultRecorder::Write(const IssuedIo& io) {
   record.error = io.error;
   record.ordinal = io.ordinal;
   if (io.op != Op::kFlush) record.lba = Lba(io.offset_bytes / kSectorBytes);
-  status_ = writer_->Write(record);
+  if (writer_ != nullptr) status_ = writer_->Write(record);
+  if (observe_) observe_(record);
   return status_;
 }
 

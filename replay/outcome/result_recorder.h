@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
 #include "base/status.h"
+#include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
 #include "replay/issue/issued_io.h"
@@ -18,10 +20,11 @@ namespace blktape {
 // so memory is bounded. Not thread-safe.
 class ResultRecorder {
  public:
-  // `writer` may be null: then it only counts; it must outlive the recorder. `depths`: for each
-  // issuing thread how many I/Os it has in flight at most.
+  // `writer` may be null, `observe` empty: then it only counts; both must outlive the recorder.
+  // `observe` gets each record after the writer. `depths`: for each issuing thread how many I/Os it
+  // has in flight at most.
   ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
-                 uint32_t window = 1 << 17);
+                 std::function<void(const IoRecord&)> observe = {}, uint32_t window = 1 << 17);
 
   // In any order. A failure of the writer is kept and returned by each further call. What depends
   // on the order, lateness among it, is counted once it is that I/O's turn.
@@ -44,6 +47,7 @@ class ResultRecorder {
   Status WriteReady();
 
   TraceWriter* const writer_;
+  const std::function<void(const IoRecord&)> observe_;
   const uint32_t window_;
   Status status_;
   std::vector<Held> held_;  // a ring; index = sequence modulo its size (a power of two)

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/corners.h"
+#include "format/trace.pb.h"
+
+namespace blktape {
+
+struct CornersReport {
+  std::vector<proto::Device> targets;
+  bool quick = false;
+  bool stopped = false;  // before the last test
+  uint64_t seed = 1;
+  std::vector<std::string> left_out;  // tests that the target cannot do, and why
+  std::vector<CornerResult> results;
+};
+
+// Below 80 columns: the summary that every such program shows (read and write side by side), then
+// each group. MB/s are 10^6 bytes a second.
+std::string CornersText(const CornersReport& report);
+
+// As docs/metrics.md defines it; keys stay. Times in ns, sizes in bytes.
+nlohmann::ordered_json CornersJson(const CornersReport& report);
+
+}  // namespace blktape

@@ -1,0 +1,177 @@
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/quantity.h"
+#include "base/status.h"
+#include "bench/corners.h"
+#include "bench/corners_report.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/print.h"
+#include "cli/progress_line.h"
+#include "cli/queue_flags.h"
+#include "cli/replay_report.h"
+#include "cli/target_consent.h"
+#include "replay/replayer.h"
+#include "replay/target/target.h"
+
+namespace blktape {
+namespace {
+
+struct CornersFlags {
+  CornerOptions corners;
+  std::string target_path;
+  uint64_t create_bytes = 0;
+  std::vector<std::string> settings;
+  bool yes = false;
+  bool json = false;
+  bool dry_run = false;
+};
+
+// What an engine without a target is said to have.
+constexpr uint64_t kSimulatedBytes = uint64_t{64} << 30;
+
+bool NeedsTarget(const CornerOptions& corners) {
+  return corners.replay.engine != "simulated" && corners.replay.engine != "null";
+}
+
+// Opens the target, which may refuse, and asks. What is then tested is this target.
+Status CheckTarget(CornersFlags* flags, const std::atomic<bool>& stop,
+                   std::vector<proto::Device>* targets) {
+  CornerOptions& corners = flags->corners;
+  const std::string& path = flags->target_path;
+  if (flags->create_bytes > 0) {
+    const Status made = CreateScratchFile(path, flags->create_bytes);
+    if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made;
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
+                   Target::Open(path, {.overwrite = corners.replay.overwrite}));
+  corners.replay.mappings = {{"", path}};
+  corners.replay.identities = {{path, target->identity()}};
+  corners.target_bytes = target->size_bytes();
+  corners.block_bytes = target->logical_block_bytes();
+  targets->push_back(target->description());
+  if (flags->yes || flags->dry_run || !target->is_block_device()) return OkStatus();
+  ReplayPreview preview;
+  preview.targets = *targets;
+  return ConfirmOverwrite(preview, stop);
+}
+
+void TellCost(const std::vector<CornerGroup>& groups) {
+  const CornerCost cost = CostOf(groups);
+  std::fprintf(stderr, "takes %s, and the time to write %s",
+               FormatDurationNs(cost.measured_ns).c_str(), FormatBytes(cost.written_bytes).c_str());
+  if (cost.preparations > 0) std::fprintf(stderr, " and to bring the drive into the state used");
+  std::fprintf(stderr, "\n");
+}
+
+void PrintPlan(const std::vector<CornerGroup>& groups) {
+  for (const CornerGroup& group : groups) {
+    std::printf("%s\n", group.name.c_str());
+    for (const CornerStep& step : group.steps) {
+      const std::string condition = step.condition.empty() ? "" : step.condition + ": ";
+      std::printf("  %s%s\n", condition.c_str(), step.name.c_str());
+    }
+  }
+}
+
+int RunCornersVerb(CornersFlags* flags) {
+  CornerOptions& corners = flags->corners;
+  if (NeedsTarget(corners) && flags->target_path.empty()) {
+    return UsageError("no target is named\n  try:  --target PATH");
+  }
+  Result<std::vector<QueueSetting>> settings = ParseQueueSettings(flags->settings);
+  if (!settings.ok()) return Fail(settings.status());
+  corners.replay.queue_settings = *std::move(settings);
+  CornersReport report;
+  report.quick = corners.quick;
+  report.seed = corners.seed;
+  const std::atomic<bool>& stop = StopOnSignals();
+  corners.target_bytes = kSimulatedBytes;
+  if (NeedsTarget(corners)) {
+    TellRestoredQueues();
+    if (Status checked = CheckTarget(flags, stop, &report.targets); !checked.ok()) {
+      return Fail(checked);
+    }
+  }
+  const Result<std::vector<CornerGroup>> groups = PlanCorners(corners);
+  if (!groups.ok()) return Fail(groups.status());
+  for (const CornerGroup& group : *groups) {
+    report.left_out.insert(report.left_out.end(), group.left_out.begin(), group.left_out.end());
+  }
+  if (flags->dry_run) {
+    PrintPlan(*groups);
+    TellCost(*groups);
+    return kExitOk;
+  }
+  if (NeedsTarget(corners)) TellCost(*groups);
+  const Status ran = [&] {
+    ProgressLine line;
+    return RunCorners(
+        corners, *groups, stop,
+        [&line](const CornerProgress& now) {
+          line.Show(std::to_string(now.step) + "/" + std::to_string(now.steps) + "  " +
+                    std::to_string(static_cast<int>(now.fraction * 100)) + " %  " +
+                    FormatBytes(now.bytes_per_second) + "/s  " + now.text);
+        },
+        &report.results);
+  }();
+  report.stopped = ran.code() == StatusCode::kCancelled;
+  if (!ran.ok() && !report.stopped) return Fail(ran);
+  if (flags->json) {
+    std::puts(CornersJson(report)
+                  .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)
+                  .c_str());
+  } else {
+    std::string heading =
+        report.targets.empty() ? "the reference drive" : DescribeTarget(report.targets.front());
+    if (!report.results.empty()) heading += ", by " + report.results.front().engine;
+    Print(stdout, heading + "\n\n" + CornersText(report));
+  }
+  return report.stopped ? kExitDegraded : kExitOk;
+}
+
+std::function<int()> DeclareCorners(Flags* flags) {
+  const auto options = std::make_shared<CornersFlags>();
+  CornerOptions& corners = options->corners;
+  flags->Text("--target", &options->target_path, "Block device or file to test", "PATH");
+  flags->Size("--create", &options->create_bytes,
+              "Make the target file, so large, if it is not there");
+  flags->TextList("--only", &corners.groups,
+                  "These groups: random, depth, sequential, incompressible, compressible, fill, "
+                  "state, torture (default all)",
+                  "GROUP");
+  flags->Switch("--quick", &corners.quick, "Seconds a test, spans of at most 1 GiB");
+  flags->Switch("--dry-run", &options->dry_run, "Show the tests and how long they take");
+  flags->Count("--seed", &corners.seed, "Of addresses (default 1)");
+  flags->Choice("--engine", &corners.replay.engine,
+                {"auto", "io_uring", "libaio", "simulated", "null"},
+                "What issues the I/Os (default auto: chosen once)");
+  DeclareQueueSettings(flags, &options->settings);
+  flags->Switch("--overwrite", &corners.replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
+  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+  return [options] { return RunCornersVerb(options.get()); };
+}
+
+}  // namespace
+
+Command CornersCommand() {
+  return {
+      .name = "corners",
+      .summary = "Test a drive by the classic synthetic loads: 4 KiB random, 128 KiB sequential",
+      .examples =
+          "blktape corners --target /dev/sdX --overwrite --quick\n"
+          "blktape corners --target /dev/sdX --overwrite --only random --only depth\n"
+          "blktape corners --target scratch.img --create 4G --quick",
+      .declare = DeclareCorners,
+  };
+}
+
+}  // namespace blktape
