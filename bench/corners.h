@@ -91,7 +91,7 @@ struct CornerResult {
   uint64_t bytes = 0;
   // From the first submission to the last completion, ns.
   int64_t elapsed_ns = 0;
-  LatencyHistogram service_ns = {};  // submission to completion
+  LatencyHistogram service_ns = LatencyHistogram();  // submission to completion
   // Bytes and I/Os completed in each step of `series_step_ns` since the first submission.
   int64_t series_step_ns = 0;
   std::vector<uint64_t> series_bytes = {};

@@ -63,3 +63,22 @@ class Scratch:
         subprocess.run(["mount", "-o", "noatime", device, point], check=True)
         self._test.addCleanup(subprocess.run, ["umount", point], check=False, stderr=subprocess.DEVNULL)
         return point
+
+
+class Zram:
+    """A zram device of the test's own, gone when the test ends."""
+
+    def __init__(self, test, size_bytes):
+        cases.need(os.path.exists("/sys/class/zram-control/hot_add"), "this kernel has no zram")
+        with open("/sys/class/zram-control/hot_add", encoding="ascii") as file:
+            self.number = int(file.read())
+        test.addCleanup(self._remove)
+        with open("/sys/block/zram%d/disksize" % self.number, "w", encoding="ascii") as file:
+            file.write(str(size_bytes))
+        self.path = "/dev/zram%d" % self.number
+
+    def _remove(self):
+        # udev and the like may look at it for a moment.
+        subprocess.run(["udevadm", "settle"], check=False)
+        with open("/sys/class/zram-control/hot_remove", "w", encoding="ascii") as file:
+            file.write(str(self.number))

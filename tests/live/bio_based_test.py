@@ -3,38 +3,18 @@ every source that works on this machine."""
 
 import glob
 import os
-import subprocess
 import unittest
 
-from tests.harness import blktape, bpf_losses, cases, direct_io
+from tests.harness import blktape, bpf_losses, cases, devices, direct_io
 from tests.live import recording
 
 SIZE_BYTES = 64 << 20
 
 
-class Zram:
-    """A zram device of the test's own, gone when the test ends."""
-
-    def __init__(self, test):
-        with open("/sys/class/zram-control/hot_add", encoding="ascii") as file:
-            self.number = int(file.read())
-        test.addCleanup(self._remove)
-        with open("/sys/block/zram%d/disksize" % self.number, "w", encoding="ascii") as file:
-            file.write(str(SIZE_BYTES))
-        self.path = "/dev/zram%d" % self.number
-
-    def _remove(self):
-        # udev and the like may look at it for a moment.
-        subprocess.run(["udevadm", "settle"], check=False)
-        with open("/sys/class/zram-control/hot_remove", "w", encoding="ascii") as file:
-            file.write(str(self.number))
-
-
 class BioBasedTest(unittest.TestCase):
     def setUp(self):
         cases.need(os.geteuid() == 0, "live recording needs root")
-        cases.need(os.path.exists("/sys/class/zram-control/hot_add"), "this kernel has no zram")
-        self.zram = Zram(self)
+        self.zram = devices.Zram(self, SIZE_BYTES)
         self.assertEqual(glob.glob("/sys/block/zram%d/mq/*" % self.zram.number), [])
 
     def check(self, source):
