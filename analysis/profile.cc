@@ -575,6 +575,19 @@ Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& opti
                         [&reader](uint32_t id) { return std::string(reader->ProcessName(id)); });
 }
 
+Writers WritersOf(const Profile& profile) {
+  Writers writers;
+  for (const Profile::ProcessRow& row : profile.processes) {
+    if (row.writes.bytes == 0 || row.name.empty()) continue;
+    if (row.name.starts_with("kworker/")) {
+      writers.kernel_bytes = SaturatingAdd(writers.kernel_bytes, row.writes.bytes);
+    } else if (writers.program == nullptr || row.writes.bytes > writers.program->writes.bytes) {
+      writers.program = &row;
+    }
+  }
+  return writers;
+}
+
 Result<uint32_t> FindDevice(const proto::Header& header, const std::string& name) {
   std::string known;
   for (int i = 0; i < header.devices_size(); ++i) {

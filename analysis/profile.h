@@ -210,6 +210,14 @@ class ProfileBuilder : public TraceObserver {
 // The profile of the trace at `path`. kInvalidArgument: `from_ns` is beyond its end.
 Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options = {});
 
+// Who wrote. Buffered writes leave by the kernel's workers, whose names begin with "kworker/": they
+// stand for programs that the trace does not name.
+struct Writers {
+  uint64_t kernel_bytes = 0;                     // written by kworkers, all together
+  const Profile::ProcessRow* program = nullptr;  // wrote most of the others with a name; null: none
+};
+Writers WritersOf(const Profile& profile);
+
 // "nvme0n1" to its index in the header. kNotFound names the devices there are.
 Result<uint32_t> FindDevice(const proto::Header& header, const std::string& name);
 

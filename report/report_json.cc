@@ -5,7 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/block_history.h"
+#include "analysis/details.h"
+#include "analysis/latency_sketch.h"
+#include "analysis/timeline.h"
+#include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 
@@ -52,10 +59,28 @@ Json QueuedJson(const Profile& profile) {
           {"reads", reads.count()},
           {"writes", writes.count()},
           {"share_4k", Share(reads.CountOf(4096) + writes.CountOf(4096), count)},
+          {"read_share_4k", Share(reads.CountOf(4096), reads.count())},
+          {"write_share_4k", Share(writes.CountOf(4096), writes.count())},
           {"size_histogram", SizesJson(reads, writes)},
           {"size_histogram_other", reads.other() + writes.other()},
           {"flushes_asked", OrNull(profile.flushes_asked)},
           {"flagged_writes", OrNull(profile.flagged_writes_asked)}};
+}
+
+// Depth classes: {from, to, issued, time_ns}, to the last that occurs.
+Json DepthClassesJson(const Profile::Depth& depth) {
+  Json json = Json::array();
+  size_t last = depth.classes.size();
+  while (last > 0 && depth.classes[last - 1].issued == 0 && depth.classes[last - 1].time_ns == 0) {
+    --last;
+  }
+  for (size_t k = 0; k < last; ++k) {
+    json.push_back({{"from", k == 0 ? 1 : (uint64_t{1} << (k - 1)) + 1},
+                    {"to", uint64_t{1} << k},
+                    {"issued", depth.classes[k].issued},
+                    {"time_ns", depth.classes[k].time_ns}});
+  }
+  return json;
 }
 
 Json DepthJson(const Profile& profile, const Profile::Depth& depth) {
@@ -63,7 +88,8 @@ Json DepthJson(const Profile& profile, const Profile::Depth& depth) {
   return {{"mean", known ? Json(depth.mean) : Json(nullptr)},
           {"mean_busy", depth.max > 0 ? Json(depth.mean_busy) : Json(nullptr)},
           {"max", known ? Json(depth.max) : Json(nullptr)},
-          {"max_is_lower_bound", depth.limited}};
+          {"max_is_lower_bound", depth.limited},
+          {"distribution", known ? DepthClassesJson(depth) : Json(nullptr)}};
 }
 
 Json LatenciesJson(const Profile::Latencies& latencies) {
@@ -98,6 +124,157 @@ Json IdleJson(const Profile& profile) {
     from_ns = to_ns;
     to_ns *= 10;
   }
+  return json;
+}
+
+Json AlignmentJson(const Profile::Alignment& alignment) {
+  return {{"requests", alignment.requests},
+          {"begin_4k", alignment.begin_4k},
+          {"whole_4k", alignment.whole_4k}};
+}
+
+Json SketchJson(const LatencySketch& sketch) {
+  return {{"count", sketch.count()},
+          {"mean", OrNull(sketch.mean_ns())},
+          {"min", OrNull(sketch.min_ns())},
+          {"p50", OrNull(sketch.PercentileNs(kP50))},
+          {"p95", OrNull(sketch.PercentileNs(kP95))},
+          {"p99", OrNull(sketch.PercentileNs(kP99))},
+          {"p999", OrNull(sketch.PercentileNs(kP999))},
+          {"max", OrNull(sketch.max_ns())}};
+}
+
+Json PartsJson(const Details::LatencyParts& parts) {
+  return {{"q2d_ns", SketchJson(parts.q2d)},
+          {"d2c_ns", SketchJson(parts.d2c)},
+          {"q2c_ns", SketchJson(parts.q2c)}};
+}
+
+Json NamedRowsJson(const std::vector<Details::NamedRow>& rows) {
+  Json json = Json::array();
+  for (const Details::NamedRow& row : rows) {
+    Json one = {{"name", row.name}};
+    one.update(PartsJson(row.all));
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+Json TimelineJson(const Timeline& timeline) {
+  Json json = {{"step_ns", timeline.step_ns}, {"steps", timeline.steps.size()}};
+  const auto column = [&](const char* key, auto&& value) {
+    Json values = Json::array();
+    for (const Timeline::Step& step : timeline.steps) values.push_back(value(step));
+    json[key] = std::move(values);
+  };
+  using Step = Timeline::Step;
+  column("reads", [](const Step& step) { return Json(step.reads); });
+  column("writes", [](const Step& step) { return Json(step.writes); });
+  column("others", [](const Step& step) { return Json(step.others); });
+  column("read_bytes", [](const Step& step) { return Json(step.read_bytes); });
+  column("write_bytes", [](const Step& step) { return Json(step.write_bytes); });
+  column("reads_per_s", [](const Step& step) { return Json(step.reads_per_s); });
+  column("writes_per_s", [](const Step& step) { return Json(step.writes_per_s); });
+  column("read_bytes_per_s", [](const Step& step) { return Json(step.read_bytes_per_s); });
+  column("write_bytes_per_s", [](const Step& step) { return Json(step.write_bytes_per_s); });
+  column("busy_share", [](const Step& step) { return Json(step.busy_share); });
+  column("depth_mean", [](const Step& step) { return Json(step.depth_mean); });
+  column("d2c_p50_ns", [](const Step& step) { return OrNull(step.d2c_p50_ns); });
+  column("d2c_p99_ns", [](const Step& step) { return OrNull(step.d2c_p99_ns); });
+  column("d2c_max_ns", [](const Step& step) { return OrNull(step.d2c_max_ns); });
+  column("share_4k", [](const Step& step) { return OrNull(step.share_4k); });
+  return json;
+}
+
+Json HistogramJson(const LatencyHistogram& histogram) {
+  Json json = Json::array();
+  for (const LatencyHistogram::Row& row : histogram.Rows()) {
+    if (row.count == 0) continue;
+    json.push_back({{"from", row.from_ns}, {"to", row.to_ns}, {"count", row.count}});
+  }
+  return json;
+}
+
+Json SeeksJson(const Details::Seeks& seeks) {
+  Json rows = Json::array();
+  for (size_t k = 0; k < Details::Seeks::kClasses; ++k) {
+    if (seeks.forward[k] + seeks.backward[k] == 0) continue;
+    rows.push_back({{"to_bytes", k < 64 ? uint64_t{1} << k : UINT64_MAX},
+                    {"forward", seeks.forward[k]},
+                    {"backward", seeks.backward[k]}});
+  }
+  return {{"count", seeks.count},
+          {"sequential", seeks.sequential},
+          {"mean_bytes", seeks.mean_bytes},
+          {"distances", std::move(rows)}};
+}
+
+Json BlocksJson(const BlockHistory& blocks) {
+  Json by_writes = Json::array();
+  for (size_t k = 0; k < BlockHistory::kClasses; ++k) {
+    if (blocks.blocks_by_writes[k] == 0) continue;
+    by_writes.push_back({{"from", k == 0 ? 1 : (uint64_t{1} << (k - 1)) + 1},
+                         {"to", uint64_t{1} << k},
+                         {"blocks", blocks.blocks_by_writes[k]}});
+  }
+  return {{"sampled_share", blocks.sampled_share},
+          {"blocks", blocks.blocks},
+          {"read_blocks", blocks.read_blocks},
+          {"read_first_blocks", blocks.read_first_blocks},
+          {"written_blocks", blocks.written_blocks},
+          {"block_writes", blocks.block_writes},
+          {"overwrites", blocks.overwrites},
+          {"by_writes", std::move(by_writes)},
+          {"overwrite_distance_ns", SketchJson(blocks.overwrite_distance)}};
+}
+
+Json DetailsJson(const Profile& profile) {
+  const Details& details = *profile.details;
+  Json json;
+  json["timeline"] = TimelineJson(details.timeline);
+  const Timeline::LatencyMap& map = details.timeline.d2c_map;
+  json["d2c_map"] = {{"column_ns", map.column_ns},
+                     {"columns", map.columns},
+                     {"rows", map.rows},
+                     {"row_from_ns", map.row_from_ns},
+                     {"counts", map.counts}};
+  json["addresses"] = Json::array();
+  for (const Details::DeviceMap& device : details.addresses) {
+    json["addresses"].push_back({{"device", device.device},
+                                 {"column_ns", device.map.column_ns},
+                                 {"row_bytes", device.map.row_bytes},
+                                 {"columns", device.map.columns},
+                                 {"rows", device.map.rows},
+                                 {"reads", device.map.reads},
+                                 {"writes", device.map.writes}});
+  }
+  json["histograms"] = {{"d2c_ns", HistogramJson(profile.data.d2c)},
+                        {"q2d_ns", HistogramJson(profile.data.q2d)},
+                        {"q2c_ns", HistogramJson(profile.data.q2c)},
+                        {"read_d2c_ns", HistogramJson(profile.latency_of(Op::kRead).d2c)},
+                        {"write_d2c_ns", HistogramJson(profile.latency_of(Op::kWrite).d2c)},
+                        {"flush_d2c_ns", HistogramJson(profile.latency_of(Op::kFlush).d2c)},
+                        {"inter_arrival_ns", HistogramJson(details.inter_arrival)}};
+  json["inter_arrival_ns"] = LatencyJson(details.inter_arrival);
+  json["bursts"] = Json::array();
+  for (const Details::Burst& burst : details.bursts) {
+    json["bursts"].push_back({{"window_ns", burst.window_ns},
+                              {"peak_ios", burst.peak_ios},
+                              {"mean_ios", burst.mean_ios}});
+  }
+  json["seeks"] = {{"q2q", SeeksJson(details.q2q)}, {"d2d", SeeksJson(details.d2d)}};
+  json["streams"] = {{"followed", Details::kStreams}, {"continued", details.continues_stream}};
+  json["latency_error_bound"] = LatencySketch::kRelativeErrorBound;
+  json["by_size"] = Json::array();
+  for (const Details::SizeRow& row : details.by_size) {
+    json["by_size"].push_back({{"to_bytes", row.to_bytes == 0 ? Json(nullptr) : Json(row.to_bytes)},
+                               {"reads", PartsJson(row.reads)},
+                               {"writes", PartsJson(row.writes)}});
+  }
+  json["by_flag"] = NamedRowsJson(details.by_flag);
+  json["by_process"] = NamedRowsJson(details.by_process);
+  json["process_not_split"] = details.process_not_split;
+  json["blocks"] = BlocksJson(details.blocks);
   return json;
 }
 
@@ -197,12 +374,18 @@ Json ProfileJson(const Profile& profile) {
   json["size_histogram_other"] = reads.other() + writes.other();
   json["share_4k"] =
       Share(reads.CountOf(4096) + writes.CountOf(4096), reads.count() + writes.count());
+  json["read_share_4k"] = Share(reads.CountOf(4096), reads.count());
+  json["write_share_4k"] = Share(writes.CountOf(4096), writes.count());
   json["queued"] = QueuedJson(profile);
 
   json["sequential_fraction"] = Share(profile.sequential_device, profile.data_requests);
   json["sequential"] = {{"any_device", profile.sequential_any},
                         {"same_device", profile.sequential_device},
-                        {"same_device_and_op", profile.sequential_direction}};
+                        {"same_device_and_op", profile.sequential_direction},
+                        {"reads", profile.sequential_reads},
+                        {"writes", profile.sequential_device - profile.sequential_reads}};
+  json["alignment"] = {{"reads", AlignmentJson(profile.aligned_reads)},
+                       {"writes", AlignmentJson(profile.aligned_writes)}};
   json["footprint_bytes"] = profile.footprint.bytes;
   json["footprint_read_bytes"] = profile.footprint.read_bytes;
   json["footprint_write_bytes"] = profile.footprint.write_bytes;
@@ -215,6 +398,11 @@ Json ProfileJson(const Profile& profile) {
   json["idle_ns"] = KnowsService(profile) ? Json(profile.idle_ns) : Json(nullptr);
   json["idle_gaps"] = IdleJson(profile);
   json["wait_ns"] = KnowsService(profile) ? Json(profile.wait_ns) : Json(nullptr);
+  json["idle_caps"] = Json::array();
+  for (const Profile::IdleCap& cap : profile.idle_caps) {
+    json["idle_caps"].push_back({{"cap_ns", cap.cap_ns}, {"cut_ns", cap.cut_ns}});
+  }
+  json["activity"] = {{"step_ns", profile.activity_step_ns}, {"ios", profile.activity}};
 
   json["d2c_ns"] = LatencyJson(profile.data.d2c);
   json["q2c_ns"] = LatencyJson(profile.data.q2c);
@@ -236,6 +424,13 @@ Json ProfileJson(const Profile& profile) {
   json["lost_events_is_lower_bound"] = profile.losses_uncountable;
   json["losses"] = LossesJson(profile);
   json["finished_cleanly"] = profile.finished_cleanly;
+  json["events"] = Json::array();
+  for (const Profile::Event& event : profile.events) {
+    json["events"].push_back(
+        {{"from_ns", event.from_ns}, {"to_ns", event.to_ns}, {"what", event.what}});
+  }
+  json["events_left_out"] = profile.events_left_out;
+  if (profile.details != nullptr) json["details"] = DetailsJson(profile);
   return json;
 }
 

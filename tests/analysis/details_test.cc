@@ -252,6 +252,22 @@ TEST(ProfileFiguresTest, AlignmentSequenceAndIdleCaps) {
   EXPECT_EQ(profile.idle_caps[3].cut_ns, 0);         // 100 ms
 }
 
+TEST(ProfileFiguresTest, WritersAreTheKernelsWorkersAndTheFirstProgram) {
+  Profile profile;
+  const auto add = [&profile](const char* name, uint64_t write_bytes) {
+    profile.processes.emplace_back().name = name;
+    profile.processes.back().writes.bytes = write_bytes;
+  };
+  EXPECT_EQ(WritersOf(profile).program, nullptr);
+  add("kworker/u8:1", 700);
+  add("", 900);  // nobody knows who
+  add("cp", 300);
+  add("dpkg", 400);
+  add("kworker/1:0", 50);
+  EXPECT_EQ(WritersOf(profile).kernel_bytes, 750u);
+  EXPECT_EQ(WritersOf(profile).program->name, "dpkg");
+}
+
 TEST(ProfileFiguresTest, LossesAndMarksHaveTheirPlace) {
   ProfileBuilder builder;
   builder.Add(Io(Op::kRead, 0, 4096, 1'000, 1'000, 9'000));

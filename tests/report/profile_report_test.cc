@@ -28,6 +28,24 @@ TEST(TextReportTest, IsNarrowAndNamesTheShareOfFourKilobytes) {
   for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
 }
 
+TEST(TextReportTest, FitsFortyColumnsAndSaysTheSame) {
+  const std::string text = ProfileText(SmallProfile(), "monday.tape", 10, {.columns = 40});
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40u) << line;
+  EXPECT_THAT(text, HasSubstr("exactly 4 KiB: 70.0 % (70 of 100)"));
+}
+
+TEST(TextReportTest, ColourAndBlocksOnlyWhereTheyAreWanted) {
+  EXPECT_THAT(ProfileText(SmallProfile(), "monday.tape"), Not(HasSubstr("\x1b")));
+  const std::string text =
+      ProfileText(SmallProfile(), "x\x1b[2J", 10, {.colour = true, .unicode = true});
+  EXPECT_THAT(text, HasSubstr("\x1b[1m"));
+  EXPECT_THAT(text, HasSubstr("█"));
+  EXPECT_THAT(text, HasSubstr("I/Os over time"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b[2J")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b[31mvery")));  // of the process's name
+}
+
 TEST(TextReportTest, LongFiguresAreBroken) {
   Profile profile = SmallProfile();
   profile.data_requests = 123'456'789;
