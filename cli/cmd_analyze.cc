@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -5,15 +7,23 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <system_error>
 
 #include "analysis/profile.h"
+#include "base/byte_stream.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/print.h"
+#include "cli/terminal.h"
 #include "format/trace_reader.h"
+#include "report/day_page.h"
+#include "report/page.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
+#include "report/text_table.h"
 
 namespace blktape {
 namespace {
@@ -21,11 +31,64 @@ namespace {
 struct AnalyzeOptions {
   std::string trace;
   bool json = false;
+  bool series = false;
+  std::string html;
+  std::string csv;
   std::string device;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   uint64_t top = kProcessRows;
 };
+
+Status WriteAll(ByteSink* file, const std::string& text) {
+  RETURN_IF_ERROR(file->Write(std::as_bytes(std::span(text))));
+  return file->Sync();
+}
+
+// A new file that is gone again unless it was written whole. Made before the work, so that a name
+// that is taken or a folder that is missing is told at once.
+class Output {
+ public:
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output() {
+    std::error_code ignored;
+    if (!made_.empty()) std::filesystem::remove_all(made_, ignored);
+  }
+
+  Status MakeFile(const std::string& path) {
+    ASSIGN_OR_RETURN(file_, CreateFile(path));
+    made_ = path;
+    return OkStatus();
+  }
+  Status MakeFolder(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::create_directory(path, error)) {
+      if (!error)
+        return Status(StatusCode::kAlreadyExists, path + " exists; nothing is overwritten");
+      return Status(StatusCode::kIoError,
+                    "cannot make the folder " + path + ": " + error.message());
+    }
+    made_ = path;
+    return OkStatus();
+  }
+  Status Write(const std::string& text) { return WriteAll(file_.get(), text); }
+  void Keep() { made_.clear(); }
+
+ private:
+  std::string made_;
+  std::unique_ptr<ByteSink> file_;
+};
+
+Status WriteCsv(const Page& page, const std::string& folder) {
+  for (const auto& [name, text] : PageCsv(page)) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> file,
+                     CreateFile((std::filesystem::path(folder) / name).string()));
+    RETURN_IF_ERROR(WriteAll(file.get(), text));
+  }
+  return OkStatus();
+}
 
 int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
   ProfileOptions profile_options;
@@ -35,6 +98,7 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
       *profile_options.from_ns >= *profile_options.to_ns) {
     return UsageError("--from must lie before --to");
   }
+  if (options.series && !options.json) return UsageError("--series goes with --json");
   if (!options.device.empty()) {
     if (options.trace == "-") return UsageError("--device needs a trace that can be read twice");
     const auto reader = TraceReader::Open(options.trace);
@@ -43,15 +107,43 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
     if (!device.ok()) return Fail(device.status());
     profile_options.device = *device;
   }
+  Output html;
+  Output csv;
+  if (!options.html.empty()) {
+    if (const Status made = html.MakeFile(options.html); !made.ok()) return Fail(made);
+  }
+  if (!options.csv.empty()) {
+    if (const Status made = csv.MakeFolder(options.csv); !made.ok()) return Fail(made);
+  }
+  profile_options.details = options.series || !options.html.empty() || !options.csv.empty();
   const Result<Profile> profile = ProfileTrace(options.trace, profile_options);
   if (!profile.ok()) return Fail(profile.status());
-  const std::string text =
-      options.json ? ProfileJson(*profile).dump(2, ' ', /*ensure_ascii=*/true,
-                                                nlohmann::json::error_handler_t::replace) +
-                         "\n"
-                   : ProfileText(*profile, std::filesystem::path(options.trace).filename().string(),
-                                 options.top);
-  Print(stdout, text);
+  const std::string name = std::filesystem::path(options.trace).filename().string();
+  if (!options.html.empty() || !options.csv.empty()) {
+    const Page page = DayPage(*profile, name);
+    if (!options.html.empty()) {
+      if (const Status written = html.Write(PageHtml(page)); !written.ok()) return Fail(written);
+      html.Keep();
+    }
+    if (!options.csv.empty()) {
+      if (const Status written = WriteCsv(page, options.csv); !written.ok()) return Fail(written);
+      csv.Keep();
+    }
+  }
+  if (options.json) {
+    Print(stdout, ProfileJson(*profile).dump(2, ' ', /*ensure_ascii=*/true,
+                                             nlohmann::json::error_handler_t::replace) +
+                      "\n");
+  } else {
+    const TextLook look = LookOf(STDOUT_FILENO);
+    const std::string text = ProfileText(*profile, name, options.top, look);
+    // Print takes the report's own colours for what would steer a terminal. Names in it are plain.
+    if (look.colour) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    } else {
+      Print(stdout, text);
+    }
+  }
   return profile->DataMissing() ? kExitDegraded : kExitOk;
 }
 
@@ -64,11 +156,19 @@ Command AnalyzeCommand() {
       .examples =
           "blktape analyze monday.tape\n"
           "blktape analyze monday.tape --from 1h --to 2h\n"
+          "blktape analyze monday.tape --html monday.html\n"
           "blktape analyze monday.tape --json | jq .d2c_ns.p99",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<AnalyzeOptions>();
         flags->Positional("TRACE", &options->trace, "A .tape file; - is standard input");
         flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+        flags->Switch("--series", &options->series,
+                      "With --json: over time, by address, size, flag and process too");
+        flags->Text("--html", &options->html,
+                    "Also write a page of figures to look at, one new file without a network",
+                    "FILE");
+        flags->Text("--csv", &options->csv, "Also write the page's tables, one file each",
+                    "FOLDER");
         flags->Text("--device", &options->device, "Only this device of the trace", "NAME");
         flags->Duration("--from", &options->from_ns,
                         "Only I/Os that arrived so long after the first or later");
