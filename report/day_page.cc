@@ -801,13 +801,16 @@ class DayPageMaker {
         .Column("mean_ios", "mean", Unit::kNumber)
         .Column("ratio", "peak to mean", Unit::kNumber);
     for (const Details::Burst& burst : details_.bursts) {
+      if (burst.window_ns > profile_.observed_ns) continue;  // the trace is shorter
       bursts.Row({burst.window_ns, burst.peak_ios, burst.mean_ios,
                   burst.mean_ios > 0
                       ? Cell(Share(static_cast<double>(burst.peak_ios), burst.mean_ios))
                       : Cell()});
     }
-    Add(std::move(bursts));
-    section.parts.push_back(TableView{"bursts"});
+    if (profile_.observed_ns >= details_.bursts.front().window_ns) {
+      Add(std::move(bursts));
+      section.parts.push_back(TableView{"bursts"});
+    }
   }
 
   void Conditions() {
@@ -817,9 +820,10 @@ class DayPageMaker {
     const auto row = [&list](std::string check, State state, std::string text) {
       list.rows.push_back({std::move(check), {{state, std::move(text)}}});
     };
-    const auto none = [&row](std::string check, uint64_t count, const std::string& unit) {
-      row(std::move(check), count == 0 ? State::kGood : State::kBad,
-          count == 0 ? "none" : FormatCount(count) + " " + unit);
+    const auto none = [&row](std::string check, uint64_t count, const std::string& unit,
+                             State else_state) {
+      row(std::move(check), count == 0 ? State::kGood : else_state,
+          count == 0 ? "none" : FormatCount(count) + unit);
     };
     row("the recorder ended the trace itself",
         profile_.finished_cleanly ? State::kGood : State::kBad,
@@ -829,12 +833,14 @@ class DayPageMaker {
         profile_.lost_events == 0 && !profile_.losses_uncountable
             ? "none"
             : (profile_.losses_uncountable ? "at least " : "") + FormatCount(profile_.lost_events));
-    none("failed I/Os", profile_.errors, "I/Os with an error");
-    none("I/Os without an issue time", profile_.without_issue, "; their queue time stands for it");
+    none("failed I/Os", profile_.errors, " with an error", State::kBad);
+    none("times that run backwards", profile_.negative_times, ", in no latency", State::kBad);
+    none("I/Os without an issue time", profile_.without_issue, "; their queue time stands for it",
+         State::kNone);
     none("I/Os without a completion time", profile_.without_completion,
-         "in no latency or busy time");
-    none("times that run backwards", profile_.negative_times, "in no latency");
-    none("records out of the order of arrival", profile_.out_of_order, "put in their place");
+         ", in no latency or busy time", State::kNone);
+    none("records out of the order of arrival", profile_.out_of_order, ", put in their place",
+         State::kNone);
     if (profile_.recorded_ns)
       row("recorded for", State::kNone, FormatDurationNs(*profile_.recorded_ns));
     if (!profile_.header.source().empty())

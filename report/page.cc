@@ -138,6 +138,7 @@ Json ChartJson(const Chart& chart) {
   }
   json["stacked"] = chart.stacked;
   json["horizontal"] = chart.horizontal;
+  json["colour_by_row"] = chart.colour_by_row;
   json["zoom"] = chart.zoom;
   json["height"] = chart.height;
   json["rows"] = chart.rows;
@@ -301,7 +302,7 @@ class HtmlWriter {
   void WriteFigure(const Figure& figure) {
     const size_t panels = std::max<size_t>(1, figure.chart.panels.size());
     const int height =
-        figure.chart.height * static_cast<int>(panels) + (figure.chart.zoom ? 50 : 0);
+        figure.chart.height * static_cast<int>(panels) + (figure.chart.zoom ? 34 : 0);
     html_ += fmt::format(
         "<figure id=\"{0}\"{1}><figcaption>{2}<small>{3}</small></figcaption>\n"
         "<div class=\"chart\" id=\"chart-{0}\" style=\"height:{4}px\" role=\"img\" "

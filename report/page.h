@@ -82,6 +82,7 @@ struct Chart {
   std::vector<Series> series = {};
   bool stacked = false;          // bars
   bool horizontal = false;       // bars
+  bool colour_by_row = false;    // bars of one series: each row has a colour of the palette
   bool zoom = false;             // lines and maps: a slider under the chart, and the keyboard
   std::vector<Mark> marks = {};  // lines
   // Maps only; panels[0] is the axis of y.

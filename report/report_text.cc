@@ -19,6 +19,9 @@
 namespace blktape {
 namespace {
 
+// Stands for a blank at which no line is broken, until the lines are.
+constexpr char kBlank = '\x01';
+
 double Percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 double Percent(uint64_t part, uint64_t whole) {
   return Percent(static_cast<double>(part), static_cast<double>(whole));
@@ -361,9 +364,15 @@ std::string ProfileText(const Profile& profile, std::string_view name, size_t mo
     for (const Sentence& sentence : DayVerdict(profile)) {
       if (sentence.bad) continue;  // said above
       std::string words;
-      for (const Sentence::Words& one : sentence.words)
-        words += one.foreign ? Plain(one.text, 40) : one.text;
-      text += Wrapped("", "  ", words, look.columns);
+      for (const Sentence::Words& one : sentence.words) {
+        std::string part = one.foreign ? Plain(one.text, 40) : one.text;
+        // A figure and its unit stay on one line.
+        if (one.strong) std::replace(part.begin(), part.end(), ' ', kBlank);
+        words += part;
+      }
+      std::string lines = Wrapped("", "  ", words, look.columns);
+      std::replace(lines.begin(), lines.end(), kBlank, ' ');
+      text += lines;
     }
     text += ActivityText(profile, look);
     text += MixTable(profile, look);

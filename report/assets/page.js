@@ -87,7 +87,7 @@ const axisLook = (l, extra) => Object.assign({
 const valueAxis = (axis, l, low, high, extra) => {
   const made = axisLook(l, Object.assign({name: axis.label, nameLocation: 'end', nameGap: 14,
     axisLabel: {formatter: v => write(v, axis.unit)}}, extra));
-  made.nameTextStyle = {color: l.mut, fontSize: 11.5, align: 'left', padding: [0, 0, 0, -56]};
+  made.nameTextStyle = {color: l.mut, fontSize: 11.5, align: 'left', padding: [0, 0, 0, -64]};
   if (axis.log) {
     made.type = 'log';
     if (low > 0) { made.min = Math.pow(10, Math.floor(Math.log10(low))); made.max = Math.pow(10, Math.ceil(Math.log10(Math.max(high, low * 1.01)))); }
@@ -162,12 +162,12 @@ const bars = (figure, columns, l) => {
   if (chart.horizontal) { value.nameLocation = 'middle'; value.nameGap = 26; value.nameTextStyle = {color: l.mut, fontSize: 11.5}; value.splitNumber = 4; }
   const decals = [null, {symbol: 'rect', dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4, color: 'rgba(255,255,255,.55)'}];
   const option = Object.assign(base(l), {
-    grid: {left: 8, right: chart.horizontal ? 24 : 12, top: chart.horizontal ? 6 : 30, bottom: chart.horizontal ? 26 : 6, containLabel: true},
+    grid: chart.horizontal ? {left: 8, right: 24, top: 6, bottom: 26, containLabel: true} : {outerBoundsMode: 'none', left: 76, right: 12, top: 30, bottom: 24},
     tooltip: tooltip(l, {trigger: 'axis', axisPointer: {type: 'shadow'}, formatter: rows => {
       const i = +rows[0].axisValue;
       return [short(write(x.values[i], x.unit), 40)].concat(names.map(n => columns[n].label + ': ' + write(columns[n].values[i], columns[n].unit))).join('\n'); }}),
     series: chart.series.map((s, k) => ({type: 'bar', name: columns[s.column].label, stack: chart.stacked ? 'all' : undefined, barMaxWidth: maxBar, barGap: '8%',
-      barCategoryGap: '28%', data: columns[s.column].values.map(v => v === null ? '-' : v),
+      barCategoryGap: '28%', data: columns[s.column].values.map((v, i) => v === null ? '-' : chart.colour_by_row ? {value: v, itemStyle: {color: l.c[i % l.c.length]}} : v),
       itemStyle: {color: l.c[s.colour], borderRadius: 1, decal: print && chart.series.length > 1 ? decals[k % 2] || undefined : undefined}}))
       .concat(chart.series.flatMap((s, k) => s.low ? [interval(columns[s.low].values.map((v, i) => [i, v, columns[s.high].values[i]])
         .filter(d => d[1] !== null && d[2] !== null), l, chart.horizontal, k, chart.stacked ? 1 : chart.series.length)] : []))});
@@ -179,7 +179,7 @@ const bars = (figure, columns, l) => {
 
 // ---- lines ----
 const sliderOf = (l, indexes, span, unit) => [
-  {type: 'slider', xAxisIndex: indexes, filterMode: 'none', height: 22, bottom: 6, left: 70, right: 30, showDetail: true, brushSelect: false, borderColor: l.line,
+  {type: 'slider', xAxisIndex: indexes, filterMode: 'none', height: 22, bottom: 6, left: 76, right: 30, showDetail: true, brushSelect: false, borderColor: l.line,
     fillerColor: mix(l.c[0], l.bg, 0.8).replace('rgb', 'rgba').replace(')', ',.5)'), handleStyle: {color: l.bg, borderColor: l.mut}, moveHandleSize: 0,
     dataBackground: {lineStyle: {opacity: 0}, areaStyle: {opacity: 0}}, selectedDataBackground: {lineStyle: {opacity: 0}, areaStyle: {opacity: 0}},
     textStyle: {color: l.mut, fontSize: 11}, labelFormatter: v => write(v, unit, span)},
@@ -193,11 +193,12 @@ const lines = (figure, columns, l, width) => {
   chart.panels.forEach((panel, p) => {
     const of = chart.series.filter(s => s.panel === p);
     const [low, high] = rangeOf(columns, of.map(s => s.column).concat(of.flatMap(s => s.high ? [s.high] : [])));
-    grid.push({left: 70, right: 30, top: p * h + 30, height: h - 30 - (p + 1 === count ? 24 : 10)});
+    grid.push({outerBoundsMode: 'none', left: 76, right: 30, top: p * h + 30, height: h - 30 - (p + 1 < count ? 10 : chart.x_axis.label ? 42 : 24)});
     const axis = axisLook(l, {gridIndex: p, axisLabel: {show: p + 1 === count, formatter: v => write(v, xUnit, span)}});
     if (chart.x_axis.log) {
       const [a, b] = rangeOf(columns, [chart.x]);
-      Object.assign(axis, {type: 'log', min: Math.pow(10, Math.floor(Math.log10(a || 1))), max: Math.pow(10, Math.ceil(Math.log10(Math.max(b, 10))))});
+      if (xUnit === 'count' || xUnit === 'bytes') Object.assign(axis, {type: 'log', logBase: 2, min: a || 1, max: Math.max(b, 2)});
+      else Object.assign(axis, {type: 'log', min: Math.pow(10, Math.floor(Math.log10(a || 1))), max: Math.pow(10, Math.ceil(Math.log10(Math.max(b, 10))))});
     } else {
       Object.assign(axis, {type: 'value', min: first, max: end});
       axis.splitLine.show = false;
@@ -261,7 +262,7 @@ const map = (figure, columns, l, width) => {
   ramp.className = 'ramp';
   legendOf(figure, most > 0 ? [[ramp, most > 1 ? '1 to ' + digits(most) + ' I/Os, on a log scale' : '1 I/O']] : []);
   return Object.assign(base(l), {
-    grid: {left: 70, right: 30, top: 30, bottom: chart.zoom && !print ? 58 : 26}, xAxis, yAxis,
+    grid: {outerBoundsMode: 'none', left: 76, right: 30, top: 30, bottom: chart.zoom && !print ? 58 : 26}, xAxis, yAxis,
     tooltip: tooltip(l, {trigger: 'item', formatter: p => { const i = p.value[4];
       return 'from ' + write(x[i], xUnit, 0) + '\n' + write(y[i], axis.unit) + ' to ' + write(yTo[i], axis.unit) + '\n' + digits(v[i]) + (v[i] === 1 ? ' I/O' : ' I/Os'); }}),
     dataZoom: chart.zoom && !print ? sliderOf(l, [0], xMax, xUnit) : undefined,

@@ -112,6 +112,15 @@ class DayPage(unittest.TestCase):
                     else:
                         self.assertEqual(row[i], value or "")
 
+    def test_every_kind_of_figure_is_drawn(self):
+        path = self.path("gallery.html")
+        subprocess.run(["tests/report/make_gallery", path], check=True)
+        for width in (1200, 360):
+            page = self.browser.open(path, width=width)
+            self.assert_sound(page)
+            self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
+        self.assertEqual(page.value("document.querySelectorAll('.verdict p.bad').length"), 1)
+
     def test_names_are_data(self):
         page = self.page_of(self.made("hostile"), width=360)
         self.assert_sound(page)
