@@ -72,7 +72,7 @@ class LatencySketch {
   static int BucketOf(int64_t ns) {
     const auto value = static_cast<uint64_t>(ns);
     if (value < (1u << kSubBits)) return static_cast<int>(value);
-    const int power = std::bit_width(value) - 1;
+    const int power = static_cast<int>(std::bit_width(value)) - 1;
     const int bucket = ((power - kSubBits + 1) << kSubBits) +
                        static_cast<int>((value >> (power - kSubBits)) & ((1u << kSubBits) - 1));
     return std::min(bucket, kBuckets - 1);

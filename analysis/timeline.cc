@@ -28,7 +28,7 @@ Timeline::LatencyMap MapOf(const std::vector<LatencySketch>& columns, int64_t co
   if (first == kRows) return map;
   int last = kRows - 1;
   while (of_row[static_cast<size_t>(last)] == 0) --last;
-  map.rows = static_cast<size_t>(last - first + 1);
+  map.rows = static_cast<size_t>(last) - static_cast<size_t>(first) + 1;
   for (int row = first; row <= last + 1; ++row) {
     map.row_from_ns.push_back(LatencySketch::LowNs(row * kBucketsPerRow));
   }

@@ -81,6 +81,11 @@ std::vector<Sentence> DayVerdict(const Profile& profile) {
     }
     busy.words.push_back({"."});
     verdict.push_back(std::move(busy));
+    verdict.push_back({{{"Software waited for it for "},
+                        {FormatDurationNs(profile.wait_ns), true},
+                        {" of "},
+                        {FormatDurationNs(profile.observed_ns), true},
+                        {": reads, sync writes and flushes."}}});
   }
   const Writers writers = WritersOf(profile);
   const uint64_t written = profile.of(Op::kWrite).bytes;

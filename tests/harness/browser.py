@@ -29,8 +29,10 @@ def need_browser():
 
 
 class Browser:
-    def __init__(self, timeout_s=60):
+    # Patient: a machine under load may leave it waiting, which is no fault of the page.
+    def __init__(self, timeout_s=180):
         self._timeout_s = timeout_s
+        self._page = None
 
     def __enter__(self):
         self._folder = tempfile.mkdtemp(prefix="blktape-browser.")
@@ -100,7 +102,11 @@ class Browser:
             return answer["result"]
 
     def open(self, path, width=1200, height=900, dark=False, scripts=True):
-        return Page(self, path, width, height, dark, scripts)
+        """The page before is closed: one at a time."""
+        if self._page is not None:
+            self._page.close()
+        self._page = Page(self, path, width, height, dark, scripts)
+        return self._page
 
 
 class Page:
@@ -121,8 +127,11 @@ class Page:
         self.call("Page.navigate", url=self._url)
         self._until("document.readyState === 'complete'")
         if scripts:
-            self._until("document.documentElement.dataset.drawn !== undefined", 20)
+            self._until("document.documentElement.dataset.drawn !== undefined")
         self.opened_s = time.monotonic() - begin
+
+    def close(self):
+        self._browser.call("Target.closeTarget", targetId=self._target)
 
     def call(self, method, **params):
         return self._browser.call(method, session=self._session, **params)
@@ -134,7 +143,7 @@ class Page:
             raise AssertionError("%s: %s" % (script, result["exceptionDetails"]))
         return result["result"].get("value")
 
-    def _until(self, condition, timeout_s=30):
+    def _until(self, condition, timeout_s=180):
         end = time.monotonic() + timeout_s
         while not self.value(condition):
             if time.monotonic() > end:
