@@ -1,0 +1,13 @@
+"""What can go wrong with a trace as a whole. What is missing in one is no error but a Loss."""
+
+
+class TraceError(Exception):
+    """The file is no trace, or its header is unreadable. The message names file, place and reason."""
+
+
+class NewerFormatError(TraceError):
+    """Its format version is above what this package reads."""
+
+
+class BatchError(Exception):
+    """A batch of records that contradicts itself. Its frame is damage: the reader reports it as a loss."""

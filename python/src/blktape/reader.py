@@ -1,0 +1,434 @@
+"""Reads traces. format/trace_reader.cc does the same in the program: both tell of the same records and losses."""
+
+import bisect
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, BinaryIO, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.message import DecodeError
+
+from blktape import columns as layout
+from blktape import model, schema, summary_check
+from blktape.errors import BatchError, NewerFormatError, TraceError
+from blktape.frames import Event, FrameReader, Kind, find_last_frame, size_of
+
+MAX_SMALL_MESSAGE_BYTES = 8 << 20
+MAX_NAME_BYTES = 64  # of a process
+MAX_KEPT = 10_000  # losses, marks ... that Trace keeps, of each kind; events() yields all
+_BATCH_TAG = schema.Message.DESCRIPTOR.fields_by_name["batch"].number << 3 | 2
+
+Item: TypeAlias = pa.RecordBatch | model.Loss | model.Mark | model.ClockAnchor | model.QueuedSizes
+
+
+class _NoWholeMessage(Exception):
+    pass
+
+
+@dataclass
+class _Damage:
+    """A byte range that holds no usable frame, while it is not yet known what it held."""
+
+    from_bytes: int
+    to_bytes: int
+    truncated: bool
+    reason: str
+
+
+class _Messages:
+    """The messages of a frame."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def __bool__(self) -> bool:
+        return self._at < len(self._content)
+
+    @staticmethod
+    def _varint(content: bytes, at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            if at >= len(content) or shift > 63:
+                raise _NoWholeMessage
+            byte = content[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+
+    def take(self) -> Any:
+        size, at = self._varint(self._content, self._at)
+        end = at + size
+        if end > len(self._content):
+            raise _NoWholeMessage
+        # Only a batch and nothing else may be large, as decoding one is bounded.
+        if size > MAX_SMALL_MESSAGE_BYTES:
+            inner, inner_at = self._varint(self._content, at + 1)
+            if self._content[at] != _BATCH_TAG or inner_at + inner != end:
+                raise _NoWholeMessage
+        try:
+            message = schema.Message.FromString(self._content[at:end])
+        except DecodeError:
+            raise _NoWholeMessage from None
+        self._at = end
+        return message
+
+
+class Trace:
+    """A trace, read once from its begin to its end.
+
+    The header is there at once, and so is the summary of a finished trace that is not read from a pipe. Everything
+    else is complete when batches() or events() have come to their end. Memory does not grow with the trace.
+    """
+
+    def __init__(self, source: BinaryIO, name: str, columns: Iterable[str] | None = None) -> None:
+        """`source` is open for reading bytes; `name` is for messages. TraceError where the header is unreadable."""
+        self.name = name
+        self._source = source
+        self._summary_message: Any = None
+        self._processes = layout.Names()
+        self._tally = model.LossTally()
+        self._stored = model.LossTally()
+        self._next_record = 0  # how many records lie before the next message
+        self._next_frame = 1
+        self._damage: _Damage | None = None
+        self._last_ns: int | None = None  # arrival of the last record that has one
+        self._summary_seen = self._seek_table_seen = False
+        self._begun = False
+        self.losses: list[model.Loss] = []
+        self.marks: list[model.Mark] = []
+        self.anchors: list[model.ClockAnchor] = []
+        self.queued_sizes: list[model.QueuedSizes] = []
+
+        at_end = self._read_summary_from_end()
+        self._frames = FrameReader(source)
+        self._frame: Event
+        self._messages: _Messages
+        message = self._read_header()
+        self.header = model.Header.of(message)
+        self._header_message = message
+        if at_end is not None and summary_check.contradiction(message, *at_end) is None:
+            self._take_summary(at_end[0])
+        # One that cannot be this trace's is met again, and reported, where it stands.
+
+        self._columns = layout.select(columns)
+        self._decoder = layout.BatchDecoder(layout.Names(device.name for device in self.header.devices),
+                                            self._processes, self._decoded_columns())
+        if self.header.start is not None:
+            self.anchors.append(self.header.start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 where: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._source.close()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches."""
+        return layout.schema(self._columns)
+
+    @property
+    def summary(self) -> model.Summary | None:
+        """None where the trace was not finished, or was cut, or its summary contradicts it."""
+        return None if self._summary_message is None else model.Summary.of(self._summary_message, layout.OPS)
+
+    @property
+    def process_names(self) -> dict[int, str]:
+        """By id, as far as they are known by now."""
+        return self._processes.as_dict()
+
+    @property
+    def records(self) -> int:
+        """How many were read, with those that are known to be missing."""
+        return self._next_record
+
+    @property
+    def lost_events(self) -> int:
+        """How many events are missing by now. A loss of unknown extent counts as one."""
+        return self._tally.lost_events
+
+    @property
+    def loss_totals(self) -> dict[str, model.LossTotal]:
+        """By reason."""
+        return {schema.loss_reason_name(reason): total for reason, total in sorted(self._tally.by_reason.items())}
+
+    @property
+    def loss_tally(self) -> dict[int, model.LossTotal]:
+        """The same by the number of the reason."""
+        return self._tally.by_reason
+
+    def wall_ns(self, at_ns: int) -> int | None:
+        """The wall clock (ns since the epoch) at a time of the trace: by the last anchor before, else the first one."""
+        if not self.anchors:
+            return None
+        anchors = sorted(self.anchors, key=lambda anchor: anchor.monotonic_ns)
+        index = bisect.bisect_right([anchor.monotonic_ns for anchor in anchors], at_ns) - 1
+        anchor = anchors[max(index, 0)]
+        return anchor.wall_ns + at_ns - anchor.monotonic_ns
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The records, in the order of the trace: at most 262,144 at a time, mostly 32,768."""
+        for item in self.events():
+            if isinstance(item, pa.RecordBatch):
+                yield item
+
+    def events(self) -> Iterator[Item]:
+        """Batches of records, and between them in their places losses, marks, clock anchors and queued sizes."""
+        if self._begun:
+            raise ValueError("%s: is read already; open it again" % self.name)
+        self._begun = True
+        end = False
+        while not end:
+            if self._messages:
+                yield from self._next_message()
+            else:
+                losses, end = self._next_event()
+                yield from losses
+
+    def read_all(self) -> pa.Table:
+        """All records at once, in memory that grows with the trace."""
+        return pa.Table.from_batches(list(self.batches()), self.schema).unify_dictionaries()
+
+    # What arrival is read from is decoded with whatever is asked for.
+    def _decoded_columns(self) -> tuple[layout.Column, ...]:
+        wanted = [column.name for column in self._columns]
+        return self._columns + layout.select([name for name in ("queue_ns", "issue_ns") if name not in wanted])
+
+    def _read_summary_from_end(self) -> tuple[Any, int] | None:
+        """The summary that the seek table leads to, and where its frame ends."""
+        size = size_of(self._source)
+        if size is None:
+            return None
+        at = find_last_frame(self._source, size)
+        found = None
+        if at is not None:
+            self._source.seek(at)
+            event = FrameReader(self._source, at).next()
+            if event.kind is Kind.FRAME:
+                messages = _Messages(event.content)
+                try:
+                    if messages.take().HasField("frame"):
+                        message = messages.take()
+                        if message.HasField("summary"):
+                            found = message.summary, event.to_bytes
+                except _NoWholeMessage:
+                    pass
+        self._source.seek(0)
+        return found
+
+    def _read_header(self) -> Any:
+        event = self._frames.next()
+        if event.kind is Kind.END:
+            raise TraceError("%s: is empty, so no trace" % self.name)
+        if event.kind is not Kind.FRAME:
+            raise TraceError("%s: the first frame, the header of the trace, is unreadable (bytes %d to %d), or this is no "
+                             "blktape trace" % (self.name, event.from_bytes, event.to_bytes))
+        self._frame = event
+        self._messages = _Messages(event.content)
+        try:
+            message = self._messages.take()
+        except _NoWholeMessage:
+            message = schema.Message()
+        header = message.header
+        if not message.HasField("header") or header.format_version == 0:
+            raise TraceError("%s: is no blktape trace" % self.name)
+        if header.format_version > layout.FORMAT_VERSION:
+            raise NewerFormatError(
+                "%s: format version %d, written by blktape %s; this package reads up to version %d" % (
+                    self.name, header.format_version, header.tool_version, layout.FORMAT_VERSION))
+        return header
+
+    def _next_event(self) -> tuple[list[model.Loss], bool]:
+        """What the next frame or damage tells of losses, and whether the file ends there."""
+        event = self._frames.next()
+        if event.kind is Kind.FRAME:
+            self._frame = event
+            return self._start_frame(event), False
+        if event.kind is Kind.SEEK_TABLE:
+            self._seek_table_seen = True
+            return [], False
+        if event.kind is Kind.DAMAGE:
+            self._add_damage(_Damage(event.from_bytes, event.to_bytes, event.truncated, event.reason))
+            return [], False
+        return self._end(event.to_bytes), True
+
+    def _add_damage(self, damage: _Damage) -> None:
+        """Ranges without a usable frame between them are reported as one."""
+        if self._damage is None:
+            self._damage = damage
+        else:
+            self._damage.to_bytes = damage.to_bytes
+            self._damage.truncated = damage.truncated
+
+    def _damaged_frame(self, reason: str) -> None:
+        self._messages = _Messages(b"")
+        self._add_damage(_Damage(self._frame.from_bytes, self._frame.to_bytes, False, reason))
+
+    def _start_frame(self, event: Event) -> list[model.Loss]:
+        """The checksum of the frame holds. Does it belong here, and what is missing before it?"""
+        self._messages = _Messages(event.content)
+        try:
+            message = self._messages.take()
+        except _NoWholeMessage:
+            message = schema.Message()
+        if not message.HasField("frame"):
+            self._damaged_frame("the header of another trace" if message.HasField("header") else "a frame of no trace")
+            return []
+        start = message.frame
+        if self._summary_seen or start.number < self._next_frame or start.first_record < self._next_record:
+            self._damaged_frame("a frame that is repeated or out of place")
+            return []
+        lost = start.first_record - self._next_record
+        if self._damage is None and (lost or start.number != self._next_frame):
+            self._damage = _Damage(event.from_bytes, event.from_bytes, False, "frames are missing here")
+        losses = [] if self._damage is None else [self._report_damage(lost)]
+        self._next_record = start.first_record
+        self._next_frame = start.number + 1
+        return losses
+
+    def _report_damage(self, lost: int | None) -> model.Loss:
+        damage, self._damage = self._damage, None
+        assert damage is not None
+        reason = model.TRUNCATED_INPUT if damage.truncated else model.DAMAGED_INPUT
+        return self._report(model.Loss(reason, lost, from_ns=self._last_ns, from_bytes=damage.from_bytes,
+                                       to_bytes=damage.to_bytes, detail=damage.reason))
+
+    def _report(self, loss: model.Loss) -> model.Loss:
+        self._tally.add(loss)
+        self._keep(self.losses, loss)
+        return loss
+
+    @staticmethod
+    def _keep(kept: list[Any], item: Any) -> Any:
+        if len(kept) < MAX_KEPT:
+            kept.append(item)
+        return item
+
+    def _next_message(self) -> Iterator[Item]:
+        try:
+            message = self._messages.take()
+        except _NoWholeMessage:
+            self._damaged_frame("a frame that holds no whole messages")
+            return
+        kind = message.WhichOneof("kind")
+        if kind == "batch":
+            yield from self._take_batch(message.batch)
+        elif kind == "loss":
+            yield self._take_loss(message.loss)
+        elif kind == "anchor":
+            yield self._keep(self.anchors, model.ClockAnchor.of(message.anchor))
+        elif kind == "queued_sizes":
+            yield self._keep(self.queued_sizes, model.QueuedSizes.of(message.queued_sizes))
+        elif kind == "mark":
+            yield self._keep(self.marks, model.Mark.of(message.mark))
+        elif kind == "process_names":
+            for id, name in enumerate(message.process_names.names, message.process_names.first_id):
+                if id >= summary_check.MAX_PROCESS_NAMES:
+                    break  # A writer has no more: what refers to one of these has no name.
+                self._take_name(id, name)
+        elif kind == "summary":
+            reason = summary_check.contradiction(self._header_message, message.summary, self._frames.offset_bytes)
+            if reason is not None:
+                self._damaged_frame("a summary that contradicts the trace: " + reason)
+            else:
+                self._summary_seen = True
+                self._take_summary(message.summary)
+        elif kind is not None:
+            self._damaged_frame("a frame with a message out of place")
+        # None: a kind of message of a newer writer.
+
+    def _take_batch(self, batch: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            records = self._decoder.decode(batch)
+        except BatchError as error:
+            self._damaged_frame(str(error))
+            return
+        self._next_record += records.num_rows
+        if records.num_rows == 0:
+            return
+        self._last_ns = _last_arrival(records, self._last_ns)
+        yield records if records.num_columns == len(self._columns) else records.select(
+            range(len(self._columns)))
+
+    def _take_loss(self, message: Any) -> model.Loss:
+        if not 0 <= message.reason <= model.MAX_LOSS_REASON:
+            message.reason = 0
+        if message.HasField("device") and message.device >= len(self.header.devices):
+            message.ClearField("device")
+        loss = model.Loss.of(message)
+        self._stored.add(loss)
+        return self._report(loss)
+
+    def _take_name(self, id: int, name: str) -> None:
+        if len(name) > MAX_NAME_BYTES // 4:  # of at most 4 bytes each
+            name = name.encode()[:MAX_NAME_BYTES].decode(errors="replace")
+        self._processes.set(id, name)
+
+    def _take_summary(self, summary: Any) -> None:
+        for id, name in enumerate(summary.process_names):
+            self._take_name(id, name)
+        self._summary_message = summary
+
+    def _end(self, file_bytes: int) -> list[model.Loss]:
+        if self._damage is None and not (self._summary_seen and self._seek_table_seen):
+            self._damage = _Damage(file_bytes, file_bytes, True,
+                                   "it ends without its seek table" if self._summary_seen else
+                                   "it ends without a summary: the recording was not finished, or the end is cut off")
+        # Behind the summary there are no records.
+        losses = [] if self._damage is None else [self._report_damage(0 if self._summary_seen else None)]
+        return losses + (self._compare_with_summary() if self._summary_seen else [])
+
+    def _compare_with_summary(self) -> list[model.Loss]:
+        """A loss that was stored in a frame that is now damaged is still known to the summary."""
+        losses = []
+        detail = "known from the summary alone: its place in the trace is damaged"
+        for total in self._summary_message.losses:
+            seen = self._stored.by_reason.get(total.reason, model.LossTotal())
+            if total.count > seen.count:
+                losses.append(self._report(model.Loss(total.reason, total.count - seen.count, detail=detail)))
+            if total.unknowable > seen.unknowable:
+                losses.append(self._report(model.Loss(total.reason, detail=detail)))
+        return losses
+
+
+def _last_arrival(records: pa.RecordBatch, before: int | None) -> int | None:
+    """The queue time, without one the issue time, of the last record that has either."""
+    for piece in (records.slice(records.num_rows - 1), records):
+        queue, issue = piece.column("queue_ns"), piece.column("issue_ns")
+        places = np.flatnonzero(~(np.asarray(queue.is_null()) & np.asarray(issue.is_null())))
+        if len(places):
+            last = int(places[-1])
+            time = queue[last] if queue[last].is_valid else issue[last]
+            return int(time.as_py())
+    return before
+
+
+def open_trace(trace: str | os.PathLike[str] | BinaryIO, columns: Iterable[str] | None = None) -> Trace:
+    """Opens a trace: a path, "-" for standard input, or a file open for reading bytes.
+
+    `columns` names the columns wanted (blktape.COLUMNS); all of them without it. Raises TraceError if it is none or
+    its header is unreadable, NewerFormatError if its format is newer than this package, OSError as open() does.
+    """
+    if isinstance(trace, (str, os.PathLike)):
+        path = os.fspath(trace)
+        if path == "-":
+            source: BinaryIO = open(0, "rb", closefd=False)
+            name = "standard input"
+        else:
+            source, name = open(path, "rb"), path
+        try:
+            return Trace(source, name, columns)
+        except BaseException:
+            source.close()
+            raise
+    return Trace(trace, str(getattr(trace, "name", "trace")), columns)
