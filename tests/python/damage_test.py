@@ -1,0 +1,245 @@
+"""What is left of a damaged trace, and what is said to be missing, is the same by the Python package and the program."""
+
+from tests.harness import pypi
+
+pypi.enter()
+
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import blktape
+from tests.harness import blktape as tool
+from tests.harness import cases
+from tests.python import program, tape_writer
+
+
+def io(queue_ns, **more):
+    return {"device": 0, "op": 1, "flags": 0, "bytes": 4096, "lba": queue_ns * 8, "queue": queue_ns, **more}
+
+
+def small_frames():
+    """Five frames of 20 records between those of header and summary; two of them hold losses."""
+    before = [tape_writer.loss(1, 5), tape_writer.process_names(["dd", "cp"])]
+    frames = tape_writer.frames_of([[io(100 * batch + i, process=i % 2) for i in range(20)] for batch in range(5)], before)
+    frames[-1] = tape_writer.frame(tape_writer.frame_start(6, 100) + tape_writer.summary(
+        100, names=["dd", "cp"], losses=[(1, 5)], first_ns=0, last_ns=419))
+    return frames
+
+
+class DamageTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.frames = small_frames()
+        self.trace = tape_writer.finish(self.frames)
+
+    def write(self, content):
+        path = self.folder / ("%d.tape" % len(os.listdir(self.folder)))
+        path.write_bytes(content)
+        return str(path)
+
+    def check_same(self, *contents):
+        """Both tell the same of each: exit status, rows, warnings or error."""
+        def one(content):
+            path = self.write(content)
+            done = subprocess.run([tool.PROGRAM, "dump", "--csv", path], capture_output=True, check=False)
+            # What the protobuf library says of text that is none comes on top.
+            said = "".join(line for line in done.stderr.decode().splitlines(True) if not line.startswith("[libprotobuf"))
+            return path, (done.returncode, done.stdout.decode(), said)
+
+        for content in contents:
+            path, said = one(content)
+            self.assertEqual(program.dump(path), said, path)
+        return said
+
+    def losses(self, content):
+        with blktape.open_trace(self.write(content)) as trace:
+            rows = sum(batch.num_rows for batch in trace.batches())
+        return rows, trace
+
+    def test_a_damaged_frame_is_skipped_and_reported_with_its_bytes(self):
+        begin = sum(map(len, self.frames[:3]))
+        end = begin + len(self.frames[3])
+        damaged = bytearray(self.trace)
+        damaged[end - 1] ^= 1  # its checksum
+        rows, trace = self.losses(bytes(damaged))
+        self.assertEqual(rows, 80)
+        [loss] = [loss for loss in trace.losses if loss.reason_name != "RING_OVERRUN"]
+        self.assertEqual((loss.reason_name, loss.count, loss.from_bytes, loss.to_bytes),
+                         ("DAMAGED_INPUT", 20, begin, end))
+        self.assertEqual(loss.from_ns, 119)  # arrival of the last record before
+        self.assertEqual(trace.lost_events, 5 + 20)
+        self.assertEqual(trace.records, 100)
+        self.check_same(bytes(damaged))
+
+    def test_a_loss_in_a_damaged_frame_is_known_from_the_summary(self):
+        damaged = bytearray(self.trace)
+        damaged[len(self.frames[0]) + len(self.frames[1]) - 1] ^= 1
+        rows, trace = self.losses(bytes(damaged))
+        self.assertEqual(rows, 80)
+        self.assertEqual(trace.loss_totals, {"RING_OVERRUN": blktape.LossTotal(5, 0),
+                                             "DAMAGED_INPUT": blktape.LossTotal(20, 0)})
+        self.check_same(bytes(damaged))
+
+    def test_a_bit_changed_anywhere(self):
+        chosen = random.Random(3)
+        changed = []
+        for at in range(0, len(self.trace), 5):
+            content = bytearray(self.trace)
+            content[at] ^= 1 << chosen.randrange(8)
+            changed.append(bytes(content))
+        self.check_same(*changed)
+
+    def test_cut_anywhere(self):
+        self.check_same(*(self.trace[:size] for size in range(0, len(self.trace), 7)))
+
+    def test_frames_missing_repeated_exchanged_and_of_another_trace(self):
+        frames = self.frames
+        other = tape_writer.frame(tape_writer.header(host="another"))
+        nothing = tape_writer.frame(b"")
+        for name, arranged in {
+                "missing": frames[:2] + frames[4:], "missing two ranges": frames[:2] + frames[3:4] + frames[5:],
+                "repeated": frames[:3] + frames[2:], "exchanged": frames[:2] + [frames[3], frames[2]] + frames[4:],
+                "another header": frames[:3] + [other] + frames[3:], "of no trace": frames[:3] + [nothing] + frames[3:],
+                "after the summary": frames + frames[2:3], "no summary": frames[:-1], "only the header": frames[:1],
+                "summary alone": [frames[0], frames[-1]], "no header": frames[1:]}.items():
+            with self.subTest(name):
+                self.check_same(tape_writer.finish(arranged), b"".join(arranged))
+        self.assertEqual(self.losses(tape_writer.finish(frames[:2] + frames[4:]))[1].loss_totals["DAMAGED_INPUT"].count, 40)
+
+    def test_what_lies_between_frames(self):
+        skippable = b"\x52\x2a\x4d\x18\x05\x00\x00\x00hello"
+        for name, between in {"another's skippable frame": skippable, "rubbish": b"rubbish" * 50,
+                              "a magic number": b"\x28\xb5\x2f\xfd", "half a frame": self.frames[2][:40],
+                              "a seek table": tape_writer.seek_table(self.frames[:2]), "zeroes": bytes(4096),
+                              "an endless skippable frame": b"\x52\x2a\x4d\x18\xff\xff\xff\xffabc",
+                              "a table that is too large": b"\x5e\x2a\x4d\x18\xff\xff\xff\xffabc"}.items():
+            with self.subTest(name):
+                self.check_same(b"".join(self.frames[:2]) + between + tape_writer.finish(self.frames)[
+                    sum(map(len, self.frames[:2])):])
+
+    def test_frames_that_the_format_does_not_allow(self):
+        import zstandard
+        inside = tape_writer.frame_start(3, 40) + tape_writer.batch([io(1)])
+        for name, options in {"no checksum": {"write_checksum": False, "write_content_size": True},
+                              "no size": {"write_checksum": True, "write_content_size": False}}.items():
+            with self.subTest(name):
+                frame = zstandard.ZstdCompressor(**options).compress(inside) if "size" not in name else \
+                    b"".join((z := zstandard.ZstdCompressor(**options).compressobj(), z.compress(inside) + z.flush())[1:])
+                self.check_same(tape_writer.finish(self.frames[:3]) + frame + self.frames[4])
+
+    def test_batches_that_contradict_themselves(self):
+        column, data, number = tape_writer.column, tape_writer.data, tape_writer.number
+        two = {"device": [0, 0], "op": [1, 1], "flags": [0, 0], "bytes": [1, 2]}
+
+        def batch(count=2, raw=b"", **changes):
+            columns = {**two, **changes}
+            content = number(1, count) + b"".join(
+                data(tape_writer.FIELD_NUMBERS[name], values if isinstance(values, bytes) else column(values))
+                for name, values in columns.items() if values is not None)
+            return tape_writer.message(tape_writer.BATCH, content + raw)
+
+        wrong = {
+            "no device": batch(device=None), "a device for some": batch(device=[0, None]), "no bytes": batch(bytes=None),
+            "an op of no meaning": batch(op=[1, 12]), "a device of no header": batch(device=[0, 7]),
+            "too many records": batch(count=262_145), "fewer values than records": batch(count=3),
+            "more values than records": batch(count=1), "a plane too many": batch(op=number(1, 3) + data(3, b"\1\1\1\1")),
+            "planes without a mask": batch(pid=data(3, b"\1\1")), "a bitmap too long": batch(pid=data(2, b"\1\0")),
+            "a bit beyond the count": batch(pid=data(2, b"\4") + number(1, 1) + data(3, b"\1")),
+            "bits without values": batch(pid=data(2, b"\3") + number(1, 1) + data(3, b"\1")),
+            "a mask beyond 32 bits": batch(pid=number(1, 1 << 31)), "no records": batch(count=0),
+            "no records and no columns": tape_writer.message(tape_writer.BATCH, b""),
+            "a bitmap of all": batch(pid=data(2, b"\3") + number(1, 1) + data(3, b"\1\2")),
+            "a bitmap of none": batch(pid=data(2, b"\0")),
+            "an unknown column": batch(raw=data(99, column([1, 2]))),
+        }
+        for name, message in wrong.items():
+            with self.subTest(name):
+                frames = list(self.frames)
+                frames[3] = tape_writer.frame(tape_writer.frame_start(3, 40) + tape_writer.batch([io(7)]) + message +
+                                              tape_writer.batch([io(8)]))
+                self.check_same(tape_writer.finish(frames))
+
+    def test_messages_that_are_none_or_out_of_place(self):
+        start = tape_writer.frame_start(3, 40)
+        for name, inside in {
+                "cut": tape_writer.batch([io(1)])[:-1], "a length beyond the end": b"\xff\xff\x03abc",
+                "an endless length": b"\xff" * 12, "no message": b"\x03abc", "a second header": tape_writer.header(),
+                "a second start": start, "an unknown kind": tape_writer.message(77, b"abc"), "an empty one": b"\0",
+                "a loss of an unknown reason": tape_writer.loss(300, 2), "a loss without a reason": tape_writer.loss(0, 2),
+                "a loss of a negative reason": tape_writer.loss(-5, 2), "a loss of reason 200": tape_writer.loss(200, 2),
+                "a loss of no device": tape_writer.loss(1, 2, device=9),
+                "a large message that is no batch": tape_writer.message(tape_writer.MARK, bytes(
+                    tape_writer.data(4, "x" * (9 << 20)))),
+                "a name that is no text": tape_writer.process_names([b"\xff\xfe"]),
+                "a long name": tape_writer.process_names(["ä" * 100, "b" * 64, "c" * 65]),
+                "a name beyond the last": tape_writer.process_names(["x", "y"], 65535)}.items():
+            with self.subTest(name):
+                frames = list(self.frames)
+                frames[3] = tape_writer.frame(start + inside + tape_writer.batch([io(i, process=i % 3) for i in range(20)]))
+                self.check_same(tape_writer.finish(frames))
+
+    def test_summaries_that_cannot_be_of_this_trace(self):
+        number, data = tape_writer.number, tape_writer.data
+
+        def extent(device, records, begin=0, end=4096):
+            return data(17, number(1, device) + number(2, records) + number(3, begin) + number(4, end))
+
+        def index(offset, first):
+            return data(13, number(1, offset) + number(3, first))
+
+        for name, content in {
+                "an extent of no device": number(1, 100) + extent(3, 100), "two of one": number(1, 100) + extent(0, 50) * 2,
+                "too many records": number(1, 100) + extent(0, 101), "too few": number(1, 100) + extent(0, 99),
+                "backwards": number(1, 100) + extent(0, 100, 8192, 4096), "right": number(1, 100) + extent(0, 100),
+                "an index beyond the end": number(1, 100) + index(1 << 40, 5),
+                "an index beyond the records": number(1, 100) + index(5, 101),
+                "an index out of order": number(1, 100) + index(9, 5) + index(7, 6),
+                "ops of too many": number(1, 100) + data(6, number(1, 1) + number(2, 101)),
+                "completions of too many": number(1, 100) + number(18, 101),
+                "last before first": number(1, 100) + number(2, 9) + number(3, 8),
+                "a negative disorder": number(1, 100) + number(19, -1),
+                "too many names": number(1, 100) + data(16, "x") * 65_537}.items():
+            with self.subTest(name):
+                frames = self.frames[:-1] + [tape_writer.frame(
+                    tape_writer.frame_start(6, 100) + tape_writer.message(tape_writer.SUMMARY, content))]
+                self.check_same(tape_writer.finish(frames), tape_writer.finish(frames)[:-5])
+
+    def test_a_recording_that_was_not_finished(self):
+        content = Path("tests/data/sample.tape").read_bytes()
+        status, _, warned = self.check_same(content[:len(content) // 2])
+        self.assertEqual(status, 3)
+        self.assertIn("truncated input: an unknown number of events", warned)
+        # Without its seek table alone no record is missing.
+        status, _, warned = self.check_same(content[:-1])
+        self.assertEqual(status, 0)
+        self.assertIn("truncated input: 0 events", warned)
+
+    def test_many_damages_of_a_recording(self):
+        chosen = random.Random(4)
+        content = Path("tests/data/sample.tape").read_bytes()
+        damaged = []
+        for _ in range(20):
+            each = bytearray(content)
+            for _ in range(chosen.choice([1, 3, 30])):
+                at = chosen.randrange(len(each))
+                kind = chosen.randrange(3)
+                if kind == 0:
+                    each[at] ^= 1 << chosen.randrange(8)
+                elif kind == 1:
+                    del each[at:at + chosen.randrange(1, 2000)]
+                else:
+                    each[at:at] = chosen.randbytes(chosen.randrange(1, 200))
+            damaged.append(bytes(each))
+        self.check_same(*damaged)
+
+
+if __name__ == "__main__":
+    cases.main()
