@@ -130,14 +130,41 @@ class ParquetTest(unittest.TestCase):
         status, said, warned = self.run_module(named, other, bad, "--dataset", fleet)
         self.assertEqual(status, 1, warned)
         self.assertIn("c.tape", warned)
+        places = ["machine=b/trace=b", "machine=web%2F1/trace=mon day"]
         self.assertEqual(sorted(str(path.relative_to(fleet)) for path in fleet.rglob("*.parquet")),
-                         ["machine=b/trace=b/records.parquet", "machine=web%2F1/trace=mon day/records.parquet"])
+                         ["records/%s/records.parquet" % place for place in places] +
+                         ["traces/%s/trace.parquet" % place for place in places])
         # Again with one more: what is there stays.
         more = self.write("d.tape", tape_writer.trace_of([[self.record]], host="web/1"))
         status, said, _ = self.run_module(named, more, "--dataset", fleet)
         self.assertEqual(status, 0)
-        self.assertIn("mon day/records.parquet: is there already", said)
-        self.assertTrue((fleet / "machine=web%2F1/trace=d/records.parquet").exists())
+        self.assertIn("mon day.tape: is in %s already" % fleet, said)
+        self.assertTrue((fleet / "traces/machine=web%2F1/trace=d/trace.parquet").exists())
+        # One that was interrupted begins anew.
+        (fleet / "traces/machine=b/trace=b/trace.parquet").unlink()
+        self.assertEqual(self.run_module(other, "--dataset", fleet)[0], 3)
+        self.assertTrue((fleet / "traces/machine=b/trace=b/trace.parquet").exists())
+
+    def test_a_dataset_tells_of_each_trace_as_a_whole(self):
+        frames = tape_writer.frames_of([[self.record], [self.record] * 3, [self.record]], host="web1", start=(10, 5_000))
+        # Its summary says when recording ended.
+        frames[-1] = tape_writer.frame(tape_writer.frame_start(4, 5) + tape_writer.message(
+            tape_writer.SUMMARY, tape_writer.number(1, 5) + tape_writer.data(4, tape_writer.number(1, 910))))
+        blktape.add_to_dataset(self.write("a.tape", tape_writer.finish(frames)), self.folder / "fleet")
+        del frames[2]  # the frame of three records
+        blktape.add_to_dataset(self.write("b.tape", tape_writer.finish(frames)), self.folder / "fleet")
+        blktape.add_to_dataset(self.write("c.tape.partial", b"".join(frames[:-1])), self.folder / "fleet")
+        common = {"host": "web1", "source": "generator", "kernel": "", "timezone": "", "devices": ["sda"],
+                  "is_replay": False, "start_wall_ns": 5_000}
+        for name, expected in (
+                ("a", {"recorded_ns": 900, "records": 5, "lost_events": 0, "lost_events_is_lower_bound": False,
+                       "finished_cleanly": True}),
+                ("b", {"recorded_ns": 900, "records": 2, "lost_events": 3, "lost_events_is_lower_bound": False,
+                       "finished_cleanly": True}),
+                ("c", {"recorded_ns": None, "records": 2, "lost_events": 4, "lost_events_is_lower_bound": True,
+                       "finished_cleanly": False})):
+            file = self.folder / "fleet/traces/machine=web1" / ("trace=" + name) / "trace.parquet"
+            self.assertEqual(pq.ParquetFile(file).read().to_pylist(), [{**common, **expected}], name)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from blktape.columns import COLUMNS, FLAGS, FORMAT_VERSION, OPS, Column, flag_names
+from blktape.columns import COLUMNS, FLAGS, FORMAT_VERSION, Column, flag_names
+from blktape.dataset import add_to_dataset
 from blktape.errors import NewerFormatError, TraceError
-from blktape.model import (ClockAnchor, Device, Header, Loss, LossTotal, Mark, QueuedSize, QueuedSizes, Summary)
+from blktape.model import (OPS, ClockAnchor, Device, Header, Loss, LossTotal, Mark, QueuedSize, QueuedSizes, Summary)
 from blktape.parquet import ParquetResult, write_parquet
 from blktape.reader import Trace, open_trace
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS", "FLAGS", "FORMAT_VERSION", "OPS", "ClockAnchor", "Column", "Device", "Header", "Loss", "LossTotal", "Mark",
-    "NewerFormatError", "ParquetResult", "QueuedSize", "QueuedSizes", "Summary", "Trace", "TraceError", "flag_names",
+    "NewerFormatError", "ParquetResult", "QueuedSize", "QueuedSizes", "Summary", "Trace", "TraceError", "add_to_dataset",
+    "flag_names",
     "open_trace", "read_pandas", "read_polars", "read_table", "to_pandas", "to_polars", "write_parquet",
 ]
 __version__ = "0.1.0"

@@ -2,20 +2,18 @@
 
     python -m blktape monday.tape -o monday.parquet
     ssh web1 cat monday.tape | python -m blktape - -o monday.parquet
-    python -m blktape traces/*.tape --dataset fleet        fleet/machine=HOST/trace=NAME/records.parquet
+    python -m blktape traces/*.tape --dataset fleet
 
 Exit status: 0 whole, 1 failed, 2 usage, 3 finished but data is missing.
 """
 
 import argparse
-import os
 import sys
-from urllib.parse import quote
 
-from blktape import parquet
 from blktape.columns import COLUMNS, select
+from blktape.dataset import add_to_dataset
 from blktape.errors import TraceError
-from blktape.reader import Trace, open_trace
+from blktape.parquet import write_parquet
 from blktape.report import loss_lines
 
 OK, FAILED, USAGE, DEGRADED = 0, 1, 2, 3
@@ -28,46 +26,31 @@ def _parser() -> argparse.ArgumentParser:
     to = parser.add_mutually_exclusive_group(required=True)
     to.add_argument("-o", "--output", metavar="FILE", help="the Parquet file to write; never overwritten")
     to.add_argument("--dataset", metavar="DIR",
-                    help="a folder for any number of traces, a file each, partitioned by machine (the host that the "
-                         "trace names, else the name of the trace) and trace (its file name without .tape); what is "
-                         "there already stays as it is")
+                    help="a folder for any number of traces: DIR/records/machine=HOST/trace=NAME/records.parquet, and "
+                         "DIR/traces/... with a row on each. HOST is what the trace names, else NAME, which is its "
+                         "file name without .tape. A trace that is there already stays as it is")
     parser.add_argument("--columns", metavar="NAME,...",
                         help="only these, in this order, of " + ", ".join(column.name for column in COLUMNS))
     return parser
 
 
-def trace_name(path: str) -> str:
-    """A trace's file name without what says that it is one."""
-    return os.path.basename(path).removesuffix(".partial").removesuffix(".tape")
-
-
-def dataset_path(folder: str, trace: Trace, path: str) -> str:
-    """Where in a dataset the records of a trace lie."""
-    name = trace_name(path)
-    parts = {"machine": trace.header.host or name, "trace": name}
-    return os.path.join(folder, *("%s=%s" % (key, quote(value, safe=" ")) for key, value in parts.items()),
-                        "records.parquet")
-
-
 def _convert(path: str, columns: list[str] | None, output: str | None, dataset: str | None) -> int:
     name = "standard input" if path == "-" else path
     try:
-        with open_trace(path, columns) as trace:
-            if dataset is not None:
-                output = dataset_path(dataset, trace, path)
-                if os.path.exists(output):
-                    print("%s: is there already" % output)
-                    return OK
-                os.makedirs(os.path.dirname(output), exist_ok=True)
-            assert output is not None
-            result = parquet.write_parquet(trace, output)
+        if output is not None:
+            result = write_parquet(path, output, columns=columns)
+        elif (added := add_to_dataset(path, dataset or "", columns)) is not None:
+            result = added
+        else:
+            print("%s: is in %s already" % (name, dataset))
+            return OK
     except (TraceError, OSError) as error:
         said = str(error)
         if isinstance(error, OSError) and error.strerror:
             said = "%s: %s" % (error.filename or name, error.strerror)
         print("error: " + said, file=sys.stderr)
         return FAILED
-    for line in loss_lines(result.losses, trace.loss_tally):
+    for line in loss_lines(result.losses, result.loss_tally):
         print("warning: %s: %s" % (name, line), file=sys.stderr)
     print("%s: %s I/Os, %s bytes" % (result.path, format(result.records, ","), format(result.bytes, ",")))
     return DEGRADED if result.lost_events else OK

@@ -14,15 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blktape.errors import BatchError
+from blktape.model import OPS
 
 Array = npt.NDArray[Any]
 
 FORMAT_VERSION = 1  # the highest that is read
 MAX_BATCH_RECORDS = 262_144
 SECTOR_BYTES = 512
-
-OPS = ("read", "write", "discard", "flush", "write_zeroes", "secure_erase", "zone_reset", "zone_reset_all",
-       "zone_open", "zone_close", "zone_finish", "zone_append")
 
 # Names of the bits of `flags`, lowest first.
 FLAGS = ("sync", "fua", "preflush", "meta", "readahead", "derived", "atomic", "emulated", "backlog")

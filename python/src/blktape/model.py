@@ -6,6 +6,9 @@ from typing import Any, Self
 
 from blktape import schema
 
+OPS = ("read", "write", "discard", "flush", "write_zeroes", "secure_erase", "zone_reset", "zone_reset_all",
+       "zone_open", "zone_close", "zone_finish", "zone_append")
+
 IN_FLIGHT_AT_START = 12
 IN_FLIGHT_AT_END = 13
 DAMAGED_INPUT = 10
@@ -143,6 +146,10 @@ class QueuedSize(_OfMessage):
     bytes: int
     count: int
 
+    @property
+    def op_name(self) -> str:
+        return OPS[self.op] if self.op < len(OPS) else str(self.op)
+
 
 @dataclass(frozen=True)
 class QueuedSizes:
@@ -176,13 +183,13 @@ class Summary:
     message: Any = dataclasses.field(repr=False)
 
     @classmethod
-    def of(cls, message: Any, ops: tuple[str, ...]) -> "Summary":
+    def of(cls, message: Any) -> "Summary":
         def optional(name: str) -> int | None:
             return int(getattr(message, name)) if message.HasField(name) else None
 
         return cls(records=message.records, first_ns=optional("first_ns"), last_ns=optional("last_ns"),
                    end=ClockAnchor.of(message.end) if message.HasField("end") else None,
-                   records_by_op={ops[op] if op < len(ops) else str(op): count
+                   records_by_op={OPS[op] if op < len(OPS) else str(op): count
                                   for op, count in sorted(message.records_by_op.items())},
                    read_bytes=message.read_bytes, write_bytes=message.write_bytes,
                    discard_bytes=message.discard_bytes, completed=message.completed, recovered=message.recovered,

@@ -26,6 +26,7 @@ class ParquetResult:
     lost_events: int
     losses: list[model.Loss] = field(repr=False)
     loss_totals: dict[str, model.LossTotal]
+    loss_tally: dict[int, model.LossTotal] = field(repr=False)
 
 
 def write_parquet(trace: str | os.PathLike[str] | BinaryIO | Trace, path: str | os.PathLike[str], *,
@@ -71,7 +72,8 @@ def _write(trace: Trace, path: str, row_group_rows: int) -> ParquetResult:
     finally:
         if os.path.lexists(partial):
             os.unlink(partial)
-    return ParquetResult(path, records, size, trace.lost_events, list(trace.losses), trace.loss_totals)
+    return ParquetResult(path, records, size, trace.lost_events, list(trace.losses), trace.loss_totals,
+                         dict(trace.loss_tally))
 
 
 def _name(partial: str, path: str) -> None:

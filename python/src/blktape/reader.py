@@ -94,6 +94,7 @@ class Trace:
         self._processes = layout.Names()
         self._tally = model.LossTally()
         self._stored = model.LossTally()
+        self._received = 0
         self._next_record = 0  # how many records lie before the next message
         self._next_frame = 1
         self._damage: _Damage | None = None
@@ -140,7 +141,7 @@ class Trace:
     @property
     def summary(self) -> model.Summary | None:
         """None where the trace was not finished, or was cut, or its summary contradicts it."""
-        return None if self._summary_message is None else model.Summary.of(self._summary_message, layout.OPS)
+        return None if self._summary_message is None else model.Summary.of(self._summary_message)
 
     @property
     def process_names(self) -> dict[int, str]:
@@ -149,8 +150,13 @@ class Trace:
 
     @property
     def records(self) -> int:
-        """How many were read, with those that are known to be missing."""
+        """How many records the trace holds up to here, with those that are known to be missing."""
         return self._next_record
+
+    @property
+    def received(self) -> int:
+        """How many of them were read."""
+        return self._received
 
     @property
     def lost_events(self) -> int:
@@ -161,6 +167,11 @@ class Trace:
     def loss_totals(self) -> dict[str, model.LossTotal]:
         """By reason."""
         return {schema.loss_reason_name(reason): total for reason, total in sorted(self._tally.by_reason.items())}
+
+    @property
+    def lost_events_is_lower_bound(self) -> bool:
+        """Whether some loss could not say how many events it is."""
+        return any(total.unknowable for reason, total in self._tally.by_reason.items() if model.means_lost_events(reason))
 
     @property
     def loss_tally(self) -> dict[int, model.LossTotal]:
@@ -354,6 +365,7 @@ class Trace:
             self._damaged_frame(str(error))
             return
         self._next_record += records.num_rows
+        self._received += records.num_rows
         if records.num_rows == 0:
             return
         self._last_ns = _last_arrival(records, self._last_ns)
