@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 
 import blktape
+from blktape import reader
 from tests.harness import blktape as tool
 from tests.harness import cases
 from tests.python import program, tape_writer
@@ -186,6 +187,52 @@ class DamageTest(unittest.TestCase):
                 frames[3] = tape_writer.frame(start + inside + tape_writer.batch([io(i, process=i % 3) for i in range(20)]))
                 self.check_same(tape_writer.finish(frames))
 
+    def test_a_frame_of_more_than_the_format_allows(self):
+        start = tape_writer.frame_start(3, 40)
+        # Columns of which every value is 0, and so no plane is there.
+        half = tape_writer.message(tape_writer.BATCH, tape_writer.number(1, 131_073) + b"".join(
+            tape_writer.data(field, b"") for field in range(2, 6)))
+        allowed = tape_writer.message(tape_writer.PROCESS_NAMES, tape_writer.data(2, b"") * 60_000)
+        too_many = tape_writer.message(tape_writer.PROCESS_NAMES, tape_writer.data(2, b"") * 263_000)
+        strange = tape_writer.message(tape_writer.MARK, b"\x23" * 70_000)  # groups, of which there are none
+        for name, inside in {"records": half * 2, "names": too_many,
+                             "names that are allowed": allowed, "groups": strange}.items():
+            with self.subTest(name):
+                frames = list(self.frames)
+                frames[3] = tape_writer.frame(start + inside + tape_writer.batch([io(9)]))
+                self.check_same(tape_writer.finish(frames))
+
+    def test_a_frame_of_more_messages_than_the_format_allows(self):
+        # Fewer here than the million of the format, for time.
+        allowed, reader.MAX_FRAME_MESSAGES = reader.MAX_FRAME_MESSAGES, 5
+        self.addCleanup(setattr, reader, "MAX_FRAME_MESSAGES", allowed)
+        marks = tape_writer.message(tape_writer.MARK, b"") * 6
+        frames = list(self.frames)
+        frames[3] = tape_writer.frame(tape_writer.frame_start(3, 40) + marks + tape_writer.batch([io(9)]))
+        rows, trace = self.losses(tape_writer.finish(frames))
+        self.assertEqual((rows, len(trace.marks)), (80, 5))
+        self.assertEqual(trace.losses[-1].detail, "a frame of more messages than the format allows")
+        self.assertEqual(trace.losses[-1].count, 20)
+
+    def test_frames_whose_headers_promise_what_they_do_not_hold(self):
+        content = self.trace[:len(self.frames[0])]
+        for name, blocks in {"more plain bytes than content": b"\x40\x01\x00" + bytes(40),
+                             "a run beyond the content": b"\x02\xff\x0f\x00", "a block of a kind that is none": b"\x07\0\0",
+                             "an endless row of blocks": b"\0\0\0" * 3000}.items():
+            with self.subTest(name):
+                frame = b"\x28\xb5\x2f\xfd\x24\x0a" + blocks + b"\x01\0\0abcd"
+                self.check_same(content + frame + self.trace[len(content):])
+
+    def test_text_of_a_trace_is_never_a_command_of_the_terminal(self):
+        bad = self.frames[3][:-1] + b"?"
+        stored = tape_writer.loss(10, 3, from_bytes=1, to_bytes=2)
+        frames = list(self.frames)
+        frames[3] = tape_writer.frame(tape_writer.frame_start(3, 40) + tape_writer.message(
+            tape_writer.LOSS, tape_writer.number(1, 10) + tape_writer.number(2, 3) + tape_writer.number(7, 1) +
+            tape_writer.data(9, "\x1b[31mred\u0085\u202e\x7f " + "ä" * 2000)) + stored +
+            tape_writer.batch([io(i) for i in range(20)]))
+        self.check_same(tape_writer.finish(frames), self.trace.replace(self.frames[3], bad))
+
     def test_summaries_that_cannot_be_of_this_trace(self):
         number, data = tape_writer.number, tape_writer.data
 
@@ -226,7 +273,7 @@ class DamageTest(unittest.TestCase):
         chosen = random.Random(4)
         content = Path("tests/data/sample.tape").read_bytes()
         damaged = []
-        for _ in range(20):
+        for _ in range(12):
             each = bytearray(content)
             for _ in range(chosen.choice([1, 3, 30])):
                 at = chosen.randrange(len(each))

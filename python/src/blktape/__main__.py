@@ -14,7 +14,7 @@ from blktape.columns import COLUMNS, select
 from blktape.dataset import add_to_dataset
 from blktape.errors import TraceError
 from blktape.parquet import write_parquet
-from blktape.report import loss_lines
+from blktape.report import loss_lines, printable
 
 OK, FAILED, USAGE, DEGRADED = 0, 1, 2, 3
 
@@ -42,17 +42,17 @@ def _convert(path: str, columns: list[str] | None, output: str | None, dataset: 
         elif (added := add_to_dataset(path, dataset or "", columns)) is not None:
             result = added
         else:
-            print("%s: is in %s already" % (name, dataset))
+            print(printable("%s: is in %s already" % (name, dataset)))
             return OK
     except (TraceError, OSError) as error:
         said = str(error)
         if isinstance(error, OSError) and error.strerror:
             said = "%s: %s" % (error.filename or name, error.strerror)
-        print("error: " + said, file=sys.stderr)
+        print("error: " + printable(said), file=sys.stderr)
         return FAILED
     for line in loss_lines(result.losses, result.loss_tally):
-        print("warning: %s: %s" % (name, line), file=sys.stderr)
-    print("%s: %s I/Os, %s bytes" % (result.path, format(result.records, ","), format(result.bytes, ",")))
+        print("warning: %s: %s" % (printable(name), line), file=sys.stderr)
+    print("%s: %s I/Os, %s bytes" % (printable(result.path), format(result.records, ","), format(result.bytes, ",")))
     return DEGRADED if result.lost_events else OK
 
 

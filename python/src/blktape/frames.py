@@ -17,6 +17,11 @@ MAX_CONTENT_BYTES = 32 << 20  # of a frame
 MAX_BLOCK_BYTES = 128 << 10
 MAX_BLOCKS = 1_000_000  # of a frame
 MAX_SEEK_TABLE_BYTES = 64 << 20
+# Behind damage every place that looks like a frame has to be tried. Failed tries may decompress so many bytes, and so many
+# for every byte passed: only a file made to that end uses that up. Then such places are passed over untried.
+FREE_SEARCH_BYTES = 256 << 20
+SEARCH_BYTES_PER_BYTE = 256
+BYTES_PER_BLOCK = 16  # looking at a block header costs as much as decompressing so many
 _FOOTER_BYTES = 9
 _ENTRY_BYTES = 8
 _SKIPPABLE_HEADER_BYTES = 8
@@ -51,6 +56,7 @@ class _Attempt(NamedTuple):
     skip: bool = False  # a skippable frame of others, already passed over
     truncated: bool = False
     reason: str = ""
+    cost_bytes: int = 0  # of having tried
 
 
 class _EndOfFile(Exception):
@@ -116,6 +122,8 @@ class FrameReader:
         # Of every frame so far, as a seek table has them; None where some were not read.
         self._sizes: bytearray | None = bytearray() if offset_bytes == 0 else None
         self._zstd = zstandard.ZstdDecompressor()
+        self._blocks = 0  # of the frame tried last
+        self._search_bytes = 0  # what failed tries behind damage have cost
 
     @property
     def offset_bytes(self) -> int:
@@ -131,7 +139,7 @@ class FrameReader:
             if self._fill(1) == 0:
                 return Event(Kind.END, self._offset, self._offset)
             from_bytes = self._offset
-            attempt = self._try()
+            attempt = self._try(None)
             if attempt.skip:
                 continue
             if attempt.kind is None:
@@ -167,21 +175,23 @@ class FrameReader:
             if self._fill(1) == 0:
                 return False
 
-    def _try(self) -> _Attempt:
+    def _try(self, most_bytes: int | None) -> _Attempt:
+        """Fails where more than `most_bytes` would have to be decompressed."""
         if self._fill(4) < 4:
             return _Attempt(truncated=True, reason="it ends inside a frame")
         magic = _little(self._buffer[:4])
         if magic == ZSTD_MAGIC:
             try:
-                return self._try_zstd()
+                return self._try_zstd(most_bytes)
             except _EndOfFile:
-                return _Attempt(truncated=True, reason="it ends inside a frame")
+                return _Attempt(truncated=True, reason="it ends inside a frame", cost_bytes=self._blocks * BYTES_PER_BLOCK)
         if _is_skippable(magic):
-            return self._try_skippable(magic)
+            return self._try_skippable(magic, most_bytes)
         return _Attempt(reason="bytes that begin no frame")
 
     def _walk(self) -> tuple[int, int] | None:
         """Bytes of the frame and of its content by its headers; None where they make no sense."""
+        self._blocks = 0
         self._need(5)
         descriptor = self._buffer[4]
         single_segment = bool(descriptor & 0x20)
@@ -195,37 +205,47 @@ class FrameReader:
         content_bytes = _little(self._buffer[size_at:at]) + (256 if size_code == 1 else 0)
         if content_bytes > MAX_CONTENT_BYTES:
             return None
-        blocks = 0
+        plain_bytes = stored_bytes = 0
         last = False
         while not last:
             self._need(at + 3)
             header = _little(self._buffer[at:at + 3])
             kind, size = header >> 1 & 3, header >> 3
-            blocks += 1
-            if kind == 3 or size > MAX_BLOCK_BYTES or blocks > MAX_BLOCKS:
+            self._blocks += 1
+            if kind == 3 or size > MAX_BLOCK_BYTES or self._blocks > MAX_BLOCKS:
+                return None
+            # Raw (0) and run-length blocks (1) say how much they yield; a block is compressed (2) only where that makes
+            # it smaller. So a frame is hardly larger than its content, whatever it promises.
+            plain_bytes += 0 if kind == 2 else size
+            stored_bytes += 0 if kind == 1 else size
+            if plain_bytes > content_bytes or stored_bytes > content_bytes + MAX_BLOCK_BYTES:
                 return None
             last = bool(header & 1)
             at += 3 + (1 if kind == 1 else size)
-        if content_bytes > blocks * MAX_BLOCK_BYTES:
+        if content_bytes > self._blocks * MAX_BLOCK_BYTES:
             return None
         self._need(at + 4)  # the checksum
         return at + 4, content_bytes
 
-    def _try_zstd(self) -> _Attempt:
+    def _try_zstd(self, most_bytes: int | None) -> _Attempt:
         walked = self._walk()
+        cost = self._blocks * BYTES_PER_BLOCK
         if walked is None:
-            return _Attempt(reason="a frame header or block header that makes no sense")
+            return _Attempt(reason="a frame header or block header that makes no sense", cost_bytes=cost)
         frame_bytes, content_bytes = walked
+        cost += content_bytes
+        if most_bytes is not None and cost > most_bytes:
+            return _Attempt(reason="too many bytes that look like a frame")
         end = self._offset + frame_bytes
         try:
             content = self._zstd.decompress(bytes(memoryview(self._buffer)[:frame_bytes]))
         except zstandard.ZstdError:
-            return _Attempt(end_bytes=end, reason="a frame whose checksum does not hold")
+            content = b""
         if len(content) != content_bytes:
-            return _Attempt(end_bytes=end, reason="a frame whose checksum does not hold")
-        return _Attempt(Kind.FRAME, end, content)
+            return _Attempt(end_bytes=end, reason="a frame whose checksum does not hold", cost_bytes=cost)
+        return _Attempt(Kind.FRAME, end, content, cost_bytes=cost)
 
-    def _try_skippable(self, magic: int) -> _Attempt:
+    def _try_skippable(self, magic: int, most_bytes: int | None) -> _Attempt:
         if self._fill(_SKIPPABLE_HEADER_BYTES) < _SKIPPABLE_HEADER_BYTES:
             return _Attempt(truncated=True, reason="it ends inside a skippable frame")
         payload_bytes = _little(self._buffer[4:8])
@@ -238,12 +258,15 @@ class FrameReader:
             return _Attempt(reason="a seek table that is too large")
         if self._fill(frame_bytes) < frame_bytes:
             return _Attempt(truncated=True, reason="it ends inside the seek table")
+        if most_bytes is not None and payload_bytes > most_bytes:
+            return _Attempt(reason="too many bytes that look like a seek table")
         table = parse_seek_table(bytes(self._buffer[_SKIPPABLE_HEADER_BYTES:frame_bytes]))
         if table is None:
-            return _Attempt(reason="the seek table contradicts itself")
+            return _Attempt(reason="the seek table contradicts itself", cost_bytes=payload_bytes)
         if self._sizes is not None and table != self._sizes:
             # Only a table of the right shape tells where it ends.
-            return _Attempt(end_bytes=self._offset + frame_bytes, reason="the seek table does not agree with the frames")
+            return _Attempt(end_bytes=self._offset + frame_bytes, reason="the seek table does not agree with the frames",
+                            cost_bytes=payload_bytes)
         return _Attempt(Kind.SEEK_TABLE, self._offset + frame_bytes)
 
     def _take(self, attempt: _Attempt) -> Event:
@@ -276,10 +299,11 @@ class FrameReader:
             candidates = [at for at in (self._buffer.find(magic, search_from) for magic in begins) if at >= 0]
             if candidates:
                 self._drop(min(candidates))
-                attempt = self._try()
+                attempt = self._try(max(FREE_SEARCH_BYTES + self._offset * SEARCH_BYTES_PER_BYTE - self._search_bytes, 0))
                 if attempt.kind is not None:
                     self._found = attempt
                     return damage(False)
+                self._search_bytes += attempt.cost_bytes
                 search_from = 1
             elif self._at_end:
                 self._drop(there)

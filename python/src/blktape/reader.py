@@ -17,6 +17,12 @@ from blktape.errors import BatchError, NewerFormatError, TraceError
 from blktape.frames import Event, FrameReader, Kind, find_last_frame, size_of
 
 MAX_SMALL_MESSAGE_BYTES = 8 << 20
+MAX_FRAME_MESSAGES = 1 << 20
+MAX_DETAIL_BYTES = 1024  # of the text of a loss or a mark
+# Up to so many bytes a message is parsed as it is; of a larger one the fields, which each take memory, are counted first.
+UNCOUNTED_BYTES = 64 << 10
+MAX_FIELDS = 1 << 18
+MAX_BATCH_FIELDS = 1 << 10
 MAX_NAME_BYTES = 64  # of a process
 MAX_KEPT = 10_000  # losses, marks ... that Trace keeps, of each kind; events() yields all
 _BATCH_TAG = schema.Message.DESCRIPTOR.fields_by_name["batch"].number << 3 | 2
@@ -38,6 +44,48 @@ class _Damage:
     reason: str
 
 
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """The number that begins there, and where it ends."""
+    value = shift = 0
+    while True:
+        if at >= len(content) or shift > 63:
+            raise _NoWholeMessage
+        byte = content[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _count_fields(content: bytes, at: int, end: int, kind: Any, left: int) -> int:
+    """`left` less the fields of the message of `kind` in [at, end), those of messages within it included; raises
+    _NoWholeMessage where they are more or it is none."""
+    while at < end:
+        left -= 1
+        if left < 0:
+            raise _NoWholeMessage
+        tag, at = _varint(content, at)
+        wire_type = tag & 7
+        if wire_type == 2:
+            size, at = _varint(content, at)
+            if at + size > end:
+                raise _NoWholeMessage
+            field = kind.fields_by_number.get(tag >> 3)
+            if field is not None and field.message_type is not None:
+                left = _count_fields(content, at, at + size, field.message_type, left)
+            at += size
+        elif wire_type == 0:
+            _, at = _varint(content, at)
+        elif wire_type in (1, 5):
+            at += 8 if wire_type == 1 else 4
+        else:  # a group, of which the schema has none
+            raise _NoWholeMessage
+    if at != end:
+        raise _NoWholeMessage
+    return left
+
+
 class _Messages:
     """The messages of a frame."""
 
@@ -48,35 +96,29 @@ class _Messages:
     def __bool__(self) -> bool:
         return self._at < len(self._content)
 
-    @staticmethod
-    def _varint(content: bytes, at: int) -> tuple[int, int]:
-        value = shift = 0
-        while True:
-            if at >= len(content) or shift > 63:
-                raise _NoWholeMessage
-            byte = content[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value, at
-            shift += 7
-
     def take(self) -> Any:
-        size, at = self._varint(self._content, self._at)
+        size, at = _varint(self._content, self._at)
         end = at + size
-        if end > len(self._content):
+        if size == 0 or end > len(self._content):
             raise _NoWholeMessage
-        # Only a batch and nothing else may be large, as decoding one is bounded.
-        if size > MAX_SMALL_MESSAGE_BYTES:
-            inner, inner_at = self._varint(self._content, at + 1)
-            if self._content[at] != _BATCH_TAG or inner_at + inner != end:
+        if size > UNCOUNTED_BYTES:
+            is_batch = self._is_batch_alone(at, end)
+            # Only a batch and nothing else may be large, as decoding one is bounded.
+            if size > MAX_SMALL_MESSAGE_BYTES and not is_batch:
                 raise _NoWholeMessage
+            _count_fields(self._content, at, end, schema.Message.DESCRIPTOR, MAX_BATCH_FIELDS if is_batch else MAX_FIELDS)
         try:
             message = schema.Message.FromString(self._content[at:end])
         except DecodeError:
             raise _NoWholeMessage from None
         self._at = end
         return message
+
+    def _is_batch_alone(self, at: int, end: int) -> bool:
+        if self._content[at] != _BATCH_TAG:
+            return False
+        size, inner_at = _varint(self._content, at + 1)
+        return inner_at + size == end
 
 
 class Trace:
@@ -95,6 +137,7 @@ class Trace:
         self._tally = model.LossTally()
         self._stored = model.LossTally()
         self._received = 0
+        self._frame_messages = self._frame_records = 0  # of the frame so far
         self._next_record = 0  # how many records lie before the next message
         self._next_frame = 1
         self._damage: _Damage | None = None
@@ -288,6 +331,7 @@ class Trace:
     def _start_frame(self, event: Event) -> list[model.Loss]:
         """The checksum of the frame holds. Does it belong here, and what is missing before it?"""
         self._messages = _Messages(event.content)
+        self._frame_messages = self._frame_records = 0
         try:
             message = self._messages.take()
         except _NoWholeMessage:
@@ -326,6 +370,10 @@ class Trace:
         return item
 
     def _next_message(self) -> Iterator[Item]:
+        self._frame_messages += 1
+        if self._frame_messages > MAX_FRAME_MESSAGES:
+            self._damaged_frame("a frame of more messages than the format allows")
+            return
         try:
             message = self._messages.take()
         except _NoWholeMessage:
@@ -341,6 +389,7 @@ class Trace:
         elif kind == "queued_sizes":
             yield self._keep(self.queued_sizes, model.QueuedSizes.of(message.queued_sizes))
         elif kind == "mark":
+            message.mark.detail = _cut(message.mark.detail, MAX_DETAIL_BYTES)
             yield self._keep(self.marks, model.Mark.of(message.mark))
         elif kind == "process_names":
             for id, name in enumerate(message.process_names.names, message.process_names.first_id):
@@ -364,6 +413,10 @@ class Trace:
         except BatchError as error:
             self._damaged_frame(str(error))
             return
+        self._frame_records += records.num_rows
+        if self._frame_records > layout.MAX_BATCH_RECORDS:
+            self._damaged_frame("a frame of more records than the format allows")
+            return
         self._next_record += records.num_rows
         self._received += records.num_rows
         if records.num_rows == 0:
@@ -373,8 +426,8 @@ class Trace:
             range(len(self._columns)))
 
     def _take_loss(self, message: Any) -> model.Loss:
-        if not 0 <= message.reason <= model.MAX_LOSS_REASON:
-            message.reason = 0
+        message.reason = _known_reason(message.reason)
+        message.detail = _cut(message.detail, MAX_DETAIL_BYTES)
         if message.HasField("device") and message.device >= len(self.header.devices):
             message.ClearField("device")
         loss = model.Loss.of(message)
@@ -382,13 +435,13 @@ class Trace:
         return self._report(loss)
 
     def _take_name(self, id: int, name: str) -> None:
-        if len(name) > MAX_NAME_BYTES // 4:  # of at most 4 bytes each
-            name = name.encode()[:MAX_NAME_BYTES].decode(errors="replace")
-        self._processes.set(id, name)
+        self._processes.set(id, _cut(name, MAX_NAME_BYTES))
 
     def _take_summary(self, summary: Any) -> None:
         for id, name in enumerate(summary.process_names):
             self._take_name(id, name)
+        for total in summary.losses:
+            total.reason = _known_reason(total.reason)
         self._summary_message = summary
 
     def _end(self, file_bytes: int) -> list[model.Loss]:
@@ -411,6 +464,14 @@ class Trace:
             if total.unknowable > seen.unknowable:
                 losses.append(self._report(model.Loss(total.reason, detail=detail)))
         return losses
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    return text if len(text) <= most_bytes // 4 else text.encode()[:most_bytes].decode(errors="replace")
+
+
+def _known_reason(reason: int) -> int:
+    return reason if 0 <= reason <= model.MAX_LOSS_REASON else 0
 
 
 def _last_arrival(records: pa.RecordBatch, before: int | None) -> int | None:

@@ -13,6 +13,11 @@ _WORDS = {
 }
 
 
+def printable(text: str) -> str:
+    """Text of a trace is data: every control character becomes "?", so that none is a command to a terminal."""
+    return "".join("?" if sign < " " or "\x7f" <= sign <= "\x9f" else sign for sign in text)
+
+
 def reason_words(reason: int) -> str:
     name = schema.loss_reason_name(reason)
     if reason == 0 or name.isdigit() or name.startswith("-"):
@@ -36,7 +41,7 @@ def loss_lines(losses: Sequence[model.Loss], by_reason: Mapping[int, model.LossT
         for loss in placed[:MAX_RANGES]:
             if loss.reason == reason:
                 upto = "" if loss.to_bytes == loss.from_bytes else " to " + format(loss.to_bytes or 0, ",")
-                lines.append("  bytes %s%s: %s" % (format(loss.from_bytes, ","), upto, loss.detail))
+                lines.append("  bytes %s%s: %s" % (format(loss.from_bytes, ","), upto, printable(loss.detail)))
     if len(placed) > MAX_RANGES:
         lines.append("  and %s more damaged places" % format(len(placed) - MAX_RANGES, ","))
     return lines
