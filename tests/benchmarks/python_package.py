@@ -5,7 +5,7 @@
 Makes a trace of so many I/Os in memory, prints it as CSV (`blktape dump --csv`), and reads both on one core, in turns:
 the trace into Arrow batches, into one pandas DataFrame, and as Parquet; the CSV with pyarrow.csv on one thread and with
 pandas.read_csv, without the time that printing it took; and Parquet with pyarrow.parquet on one thread. Prints million
-I/Os a second, medians, and the ratio to decoding of each in the same round. The Python is that of `tools/setup test`.
+I/Os a second and a CPU second, medians, and the ratio to decoding of each in the same round. The Python is that of `tools/setup test`.
 """
 
 import argparse
@@ -32,9 +32,9 @@ def enter():
 
 def timed(work):
     def run():
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         work()
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin, time.process_time() - begin_cpu
     return run
 
 
@@ -87,11 +87,12 @@ def main():
         sizes = {name: os.path.getsize(path) for name, path in (("trace", trace), ("CSV", csv), ("Parquet", parquet))}
     print("%s I/Os, %s; %s" % (format(options.ios, ","), options.kind, ", ".join(
         "%s %.0f MB" % (name, size / 1e6) for name, size in sizes.items())))
-    print("%-26s %10s %22s" % ("", "M I/Os/s", "decoding is faster by"))
-    ours = results["trace: Arrow batches"]
-    for name, seconds in results.items():
-        print("%-26s %10.2f %21.1fx" % (name, options.ios / statistics.median(seconds) / 1e6,
-                                       common.paired_ratio(seconds, ours)))
+    print("%-26s %10s %14s %22s" % ("", "M I/Os/s", "per CPU second", "decoding is faster by"))
+    ours = [seconds for seconds, _ in results["trace: Arrow batches"]]
+    for name, rounds in results.items():
+        seconds, cpu = zip(*rounds)
+        print("%-26s %10.2f %14.2f %21.1fx" % (name, *(options.ios / statistics.median(each) / 1e6 for each in (seconds, cpu)),
+                                              common.paired_ratio(seconds, ours)))
 
 
 if __name__ == "__main__":

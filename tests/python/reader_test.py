@@ -189,6 +189,78 @@ class Values(Case):
         self.assertEqual(polars["process"].to_list(), ["dd", None] * 2)
 
 
+class Ranges(Case):
+    class Counting(io.FileIO):
+        """A file that counts the bytes read of it."""
+        read_bytes = 0
+
+        def read(self, size=-1):
+            got = super().read(size)
+            self.read_bytes += len(got)
+            return got
+
+    def make(self, count=200_000):
+        path = str(self.folder / "long.tape")
+        subprocess.run(["tests/support/make_trace", path, str(count), "3000", "kind=desktop", "frame=1000"], check=True)
+        return path
+
+    def test_a_range_holds_what_arrived_in_it(self):
+        path = self.make(20_000)
+        whole = blktape.read_table(path).to_pylist()
+        first, last = whole[0]["queue_ns"], whole[-1]["queue_ns"]
+        third = (last - first) // 3
+        for from_ns, to_ns in ((None, None), (first, None), (first + third, None), (None, first + third), (last, None),
+                               (first + third, first + 2 * third), (last + 1, None), (None, first), (-2**70, 2**70)):
+            with self.subTest(from_ns=from_ns, to_ns=to_ns), blktape.open_trace(path) as trace:
+                rows = trace.read_all(from_ns, to_ns).to_pylist()
+                self.assertEqual(rows, [row for row in whole if (from_ns is None or row["queue_ns"] >= from_ns) and
+                                        (to_ns is None or row["queue_ns"] < to_ns)])
+                self.assertEqual((trace.lost_events, trace.losses), (0, []))
+
+    def test_only_the_part_that_holds_it_is_read(self):
+        path = self.make()
+        with blktape.open_trace(path) as trace:
+            span = trace.summary.last_ns - trace.summary.first_ns
+            begin = trace.summary.first_ns + span * 8 // 10
+        source = self.Counting(path)
+        with blktape.open_trace(source, ["queue_ns"]) as trace:
+            before = source.read_bytes
+            table = trace.read_all(begin, begin + span // 100)
+        self.assertGreater(table.num_rows, 500)
+        # A hundredth, by pieces of a MiB.
+        self.assertLessEqual(source.read_bytes - before, 2 << 20)
+        self.assertGreater(os.path.getsize(path), 2 << 20)
+
+    def test_it_agrees_with_the_program(self):
+        path = self.make(20_000)
+        with blktape.open_trace(path) as trace:
+            first = trace.summary.first_ns
+            text = program.csv_rows(pa.Table.from_batches(list(trace.batches(first + 2 * 10**9, first + 3 * 10**9)),
+                                                          trace.schema))
+        said = tool.ok("dump", "--csv", path, "--from", "2s", "--to", "3s").stdout
+        self.assertEqual(said.split("\n", 1)[1], text)
+
+    def test_records_that_stand_late(self):
+        at = lambda ns: {"device": 0, "op": 0, "flags": 0, "bytes": 0, "queue": ns}
+        frames = tape_writer.frames_of([[at(10), at(11)], [at(20), at(5)], [{"device": 0, "op": 0, "flags": 0, "bytes": 0}]])
+        for late in (None, 15):
+            end = {} if late is None else {"late_ns_max": late}
+            frames[-1] = tape_writer.frame(tape_writer.frame_start(4, 5) + tape_writer.summary(5, **end))
+            with blktape.open_trace(self.write(tape_writer.finish(frames))) as trace:
+                self.assertEqual(trace.read_all(5, 11).column("queue_ns").to_pylist(), [10, 5])
+
+    def test_a_pipe_is_read_from_its_begin(self):
+        content = Path(self.make(5_000)).read_bytes()
+        whole = blktape.read_table(io.BytesIO(content)).column("queue_ns").to_pylist()
+
+        class Pipe(io.BytesIO):
+            def seekable(self):
+                return False
+
+        with blktape.open_trace(Pipe(content)) as trace:
+            self.assertEqual(trace.read_all(whole[4000]).column("queue_ns").to_pylist(), whole[4000:])
+
+
 class WhatElseItHolds(Case):
     def setUp(self):
         super().setUp()

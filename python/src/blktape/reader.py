@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from blktape import columns as layout
@@ -139,7 +140,9 @@ class Trace:
         self._received = 0
         self._frame_messages = self._frame_records = 0  # of the frame so far
         self._next_record = 0  # how many records lie before the next message
-        self._next_frame = 1
+        self._next_frame: int | None = 1  # None: any, after a skip
+        self._skipped = False
+        self._range: tuple[int | None, int | None] = (None, None)
         self._damage: _Damage | None = None
         self._last_ns: int | None = None  # arrival of the last record that has one
         self._summary_seen = self._seek_table_seen = False
@@ -230,11 +233,23 @@ class Trace:
         anchor = anchors[max(index, 0)]
         return anchor.wall_ns + at_ns - anchor.monotonic_ns
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The records, in the order of the trace: at most 262,144 at a time, mostly 32,768."""
+    def batches(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The records, in the order of the trace: at most 262,144 at a time, mostly 32,768.
+
+        With a range only those that arrived (queue time, else issue time) in [from_ns, to_ns) of the trace's clock. Where
+        the trace has an index only the part that holds them is read, and losses are told of that part alone.
+        """
+        if from_ns is not None:
+            self._skip_to(from_ns)
+        late_ns = None if self._summary_message is None or not self._summary_message.HasField("late_ns_max") else \
+            self._summary_message.late_ns_max
+        self._range = from_ns, to_ns
         for item in self.events():
             if isinstance(item, pa.RecordBatch):
                 yield item
+            # Behind a record that arrived so long after, nothing of before follows.
+            if to_ns is not None and late_ns is not None and self._last_ns is not None and self._last_ns >= to_ns + late_ns:
+                return
 
     def events(self) -> Iterator[Item]:
         """Batches of records, and between them in their places losses, marks, clock anchors and queued sizes."""
@@ -249,9 +264,28 @@ class Trace:
                 losses, end = self._next_event()
                 yield from losses
 
-    def read_all(self) -> pa.Table:
-        """All records at once, in memory that grows with the trace."""
-        return pa.Table.from_batches(list(self.batches()), self.schema).unify_dictionaries()
+    def read_all(self, from_ns: int | None = None, to_ns: int | None = None) -> pa.Table:
+        """All records at once, or all of a range as of batches(), in memory that grows with them."""
+        return pa.Table.from_batches(list(self.batches(from_ns, to_ns)), self.schema).unify_dictionaries()
+
+    def _skip_to(self, arrival_ns: int) -> None:
+        """To a frame before which no record arrived then or later, by the index; without one it stays at the begin."""
+        if self._begun or self._summary_message is None or not self._summary_message.HasField("late_ns_max"):
+            return
+        begin_ns = arrival_ns - self._summary_message.late_ns_max
+        found = None
+        for frame in self._summary_message.frames:
+            if found is not None and frame.first_ns >= begin_ns:
+                break
+            found = frame
+        # A pipe has been read already up to where its summary is: it never gets here.
+        if found is None:
+            return
+        self._source.seek(found.offset_bytes)
+        self._frames = FrameReader(self._source, found.offset_bytes)
+        self._messages = _Messages(b"")
+        self._next_record, self._next_frame = found.first_record, None
+        self._skipped = True
 
     # What arrival is read from is decoded with whatever is asked for.
     def _decoded_columns(self) -> tuple[layout.Column, ...]:
@@ -340,11 +374,12 @@ class Trace:
             self._damaged_frame("the header of another trace" if message.HasField("header") else "a frame of no trace")
             return []
         start = message.frame
-        if self._summary_seen or start.number < self._next_frame or start.first_record < self._next_record:
+        expected = start.number if self._next_frame is None else self._next_frame
+        if self._summary_seen or start.number < expected or start.first_record < self._next_record:
             self._damaged_frame("a frame that is repeated or out of place")
             return []
         lost = start.first_record - self._next_record
-        if self._damage is None and (lost or start.number != self._next_frame):
+        if self._damage is None and (lost or start.number != expected):
             self._damage = _Damage(event.from_bytes, event.from_bytes, False, "frames are missing here")
         losses = [] if self._damage is None else [self._report_damage(lost)]
         self._next_record = start.first_record
@@ -422,6 +457,10 @@ class Trace:
         if records.num_rows == 0:
             return
         self._last_ns = _last_arrival(records, self._last_ns)
+        if self._range != (None, None):
+            records = _of_range(records, *self._range)
+            if records.num_rows == 0:
+                return
         yield records if records.num_columns == len(self._columns) else records.select(
             range(len(self._columns)))
 
@@ -451,7 +490,7 @@ class Trace:
                                    "it ends without a summary: the recording was not finished, or the end is cut off")
         # Behind the summary there are no records.
         losses = [] if self._damage is None else [self._report_damage(0 if self._summary_seen else None)]
-        return losses + (self._compare_with_summary() if self._summary_seen else [])
+        return losses + (self._compare_with_summary() if self._summary_seen and not self._skipped else [])
 
     def _compare_with_summary(self) -> list[model.Loss]:
         """A loss that was stored in a frame that is now damaged is still known to the summary."""
@@ -472,6 +511,21 @@ def _cut(text: str, most_bytes: int) -> str:
 
 def _known_reason(reason: int) -> int:
     return reason if 0 <= reason <= model.MAX_LOSS_REASON else 0
+
+
+def _of_range(records: pa.RecordBatch, from_ns: int | None, to_ns: int | None) -> pa.RecordBatch:
+    """The records that arrived in [from_ns, to_ns)."""
+    arrival = pc.coalesce(records.column("queue_ns"), records.column("issue_ns"))
+    inside = pc.is_valid(arrival)
+    if from_ns is not None:
+        inside = pc.and_kleene(inside, pc.greater_equal(arrival, pa.scalar(_as_int64(from_ns), pa.int64())))
+    if to_ns is not None:
+        inside = pc.and_kleene(inside, pc.less(arrival, pa.scalar(_as_int64(to_ns), pa.int64())))
+    return records if pc.all(inside).as_py() else records.filter(inside)
+
+
+def _as_int64(value: int) -> int:
+    return max(-2**63, min(value, 2**63 - 1))
 
 
 def _last_arrival(records: pa.RecordBatch, before: int | None) -> int | None:
