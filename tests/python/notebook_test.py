@@ -66,10 +66,11 @@ class NotebookTest(unittest.TestCase):
 
     def test_traces_that_lack_much(self):
         plain = {"device": 0, "op": 0, "flags": 0, "bytes": 4096}
-        for name, records in {"one": [{**plain, "queue": 5}], "no completion": [{**plain, "queue": 5, "lba": 1}] * 3,
-                              "a flush": [{**plain, "bytes": 0, "op": 3, "issue": 9, "complete": 10}],
-                              "all at once": [{**plain, "queue": 5, "issue": 5, "complete": 5, "lba": 0}] * 2,
-                              "implausible": [{**plain, "queue": 5}, {**plain, "queue": -2**63, "complete": 2**62}]}.items():
+        for name, records in {
+                "one": [{**plain, "queue": 5}], "a flush": [{**plain, "bytes": 0, "op": 3, "issue": 9, "complete": 10}],
+                "no latency and times that cannot be": [
+                    {**plain, "queue": 5, "lba": 1}, {**plain, "queue": 5, "issue": 5, "complete": 5, "lba": 0},
+                    {**plain, "queue": -2**63, "complete": 2**62}]}.items():
             with self.subTest(name):
                 path = self.folder / "a.tape"
                 path.write_bytes(tape_writer.trace_of([records]))
