@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/process.h"
 
 namespace blktape {
 
@@ -28,6 +29,7 @@ Result<std::unique_ptr<ChildCommand>> ChildCommand::Start(const std::vector<std:
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) signal(one, SIG_DFL);
+    RestoreOpenFilesLimit();
     execvp(argv[0], argv.data());
     const int err = errno;
     (void)!write(write_end.get(), &err, sizeof(err));
