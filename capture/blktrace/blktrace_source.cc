@@ -23,6 +23,7 @@
 #include "base/process.h"
 #include "base/units.h"
 #include "capture/blktrace/blktrace_abi.h"
+#include "capture/source/forwarding_sink.h"
 #include "capture/source/source_errors.h"
 
 namespace blktape {
@@ -78,34 +79,23 @@ class CpuVisitor {
 // be moved in between: such an event lies in the relay of one CPU with the name and the sequence
 // number of another. So what is in order is a relay, whatever its events say; and a gap that the
 // counter does not know is no loss.
-class BlktraceSource::Translator : public CaptureSink {
+class BlktraceSource::Translator : public ForwardingSink {
  public:
   Translator(BlktraceSource* source, TracedDisk* disk, const Relay& relay, CaptureSink* sink)
-      : source_(source), disk_(disk), stream_(relay.stream), sink_(sink) {}
+      : ForwardingSink(sink), source_(source), disk_(disk), stream_(relay.stream) {}
 
   void OnEvent(uint32_t /*stream*/, const BlockEvent& event) override {
-    sink_->OnEvent(stream_, event);
+    next().OnEvent(stream_, event);
   }
   void OnLoss(const proto::Loss& loss) override {
-    if (loss.reason() != proto::SEQUENCE_GAP) return sink_->OnLoss(loss);
+    if (loss.reason() != proto::SEQUENCE_GAP) return next().OnLoss(loss);
     const uint64_t count = disk_->loss.OnClaim(loss.count(), source_->ReadDropped(*disk_));
     if (count == 0) return;
     proto::Loss drop = loss;
     drop.set_reason(proto::RELAY_DROP);
     drop.set_count(count);
     drop.set_device(disk_->device.dev);
-    sink_->OnLoss(drop);
-  }
-  void OnWatermark(int64_t ns) override { sink_->OnWatermark(ns); }
-  void OnFinished(uint32_t /*stream*/, const IoRecord& record, const ProcessComm& comm) override {
-    sink_->OnFinished(stream_, record, comm);
-  }
-  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
-    sink_->OnQueuedSizes(op, bytes, count);
-  }
-  void OnFlaggedWrites(uint64_t count) override { sink_->OnFlaggedWrites(count); }
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
-    sink_->OnProcessName(pid, comm);
+    next().OnLoss(drop);
   }
   // The session's own anchors are better: these are one a disk, at its start.
   void OnAnchor(const proto::ClockAnchor& /*anchor*/) override {}
@@ -114,7 +104,6 @@ class BlktraceSource::Translator : public CaptureSink {
   BlktraceSource* source_;
   TracedDisk* disk_;
   uint32_t stream_;
-  CaptureSink* sink_;
 };
 
 BlktraceSource::BlktraceSource(std::vector<Disk> devices, const BlktraceOptions& options)

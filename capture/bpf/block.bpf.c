@@ -15,14 +15,22 @@
 // The kernel hands bpf_get_current_comm and friends only to programs under the GPL.
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile __u32 device_count = 0;
-const volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES] = {};
+const volatile __u32 device_count = 0;  // of `devices`, those that are or may come to be used
 const volatile bool want_names = 1;
+// Where the recorder's ids of threads are local: the device and inode of its PID namespace.
+const volatile __u64 pid_namespace_dev = 0;
+const volatile __u64 pid_namespace_inode = 0;
+// Set while we run, as disks come and go.
+volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES];
 // Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
+// What records call them, where that is another number; 0 until they have queued something.
+volatile __u32 own_pids_seen[BLKTAPE_OWN_PIDS];
 // Programs are attached and detached one by one: until the last is there, and once the first goes,
 // they look away, or an issue without its completion would be seen and the other way round.
 volatile __u32 recording;
+// User space sleeps until something happens: the next record wakes it, whatever its number.
+volatile __u32 asleep;
 // When they began to look; 0 before.
 volatile __u64 begun_ns;
 // A record of which the number on its CPU has none of these bits wakes user space; set while we
@@ -91,6 +99,7 @@ struct {
 
 struct size_counts {
   __u64 count[BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS];
+  __u8 touched[BLKTAPE_SIZE_PARTS];
 };
 
 struct {
@@ -110,13 +119,15 @@ struct {
 } rare_sizes SEC(".maps");
 
 // Who queued a bio, and when: the issue of it often happens in a kernel worker, and the stamp that
-// the kernel gives a request comes after throttling and the wait for a tag. Direct mapped by the
-// bio's address; an entry that was overwritten costs the queue time, which is then absent, and the
-// exact pid.
-#define OWNER_SLOTS 32768
+// the kernel gives a request comes after throttling and the wait for a tag. By the bio's address,
+// in sets of which the oldest makes room; an entry that was overwritten costs the queue time, which
+// is then absent, and the exact pid. Of 1,024 bios in flight one in 100,000 is.
+#define OWNER_SETS 8192
+#define OWNER_WAYS 4
 #define LAST_PROGRAM 2  // of an event, from 0; see PROBE
 #define MERGED_BIOS_LOOKED_AT 8
-#define MAX_DISCARD_RANGES 256  // of a request: what NVMe allows, no driver takes more
+#define FIRST_PASSTHROUGH_OP 32  // REQ_OP_SCSI_IN of old, REQ_OP_DRV_IN
+#define MAX_DISCARD_RANGES 256   // of a request: what NVMe allows, no driver takes more
 struct owner {
   __u64 bio;
   __u64 queue_ns;
@@ -125,11 +136,14 @@ struct owner {
   __u32 pid;
   __u32 seen;  // by so many of the programs of one event, 0 once the last has; see PROBE
 };
+struct owner_set {
+  struct owner way[OWNER_WAYS];
+};
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, OWNER_SLOTS);
+  __uint(max_entries, OWNER_SETS);
   __type(key, __u32);
-  __type(value, struct owner);
+  __type(value, struct owner_set);
 } owners SEC(".maps");
 
 // Whose name user space knows already: direct mapped by pid.
@@ -239,19 +253,37 @@ static __always_inline struct blktape_slot *SlotOf(struct request *rq, int devic
   return bpf_map_lookup_elem(&slots, &index);
 }
 
-static __always_inline __u32 OwnerSlot(__u64 bio) {
+static __always_inline __u32 OwnerSet(__u64 bio) {
   // Bios are 256-byte aligned slab objects or lie in larger ones. The verifier lets nobody shift
   // more than the lower half of an address.
   __u32 low = (__u32)bio;
-  return (low >> 6 ^ low >> 17) & (OWNER_SLOTS - 1);
+  return (low >> 6 ^ low >> 17) & (OWNER_SETS - 1);
+}
+
+static __always_inline struct owner *EntryOf(struct owner_set *set, __u64 bio) {
+#pragma unroll
+  for (int i = 0; i < OWNER_WAYS; ++i) {
+    if (set->way[i].bio == bio) return &set->way[i];
+  }
+  return 0;
+}
+
+static __always_inline struct owner *OldestEntry(struct owner_set *set) {
+  struct owner *oldest = &set->way[0];
+#pragma unroll
+  for (int i = 1; i < OWNER_WAYS; ++i) {
+    if (set->way[i].queue_ns < oldest->queue_ns) oldest = &set->way[i];
+  }
+  return oldest;
 }
 
 // What is known of the bio at this address, if what it asked for holds `sector`: an entry may be
 // of a bio that is gone.
 static __always_inline struct owner *KnownBio(__u64 address, __u64 sector) {
-  __u32 index = OwnerSlot(address);
-  struct owner *owner = bpf_map_lookup_elem(&owners, &index);
-  if (!owner || owner->bio != address) return 0;
+  __u32 index = OwnerSet(address);
+  struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
+  struct owner *owner = set ? EntryOf(set, address) : 0;
+  if (!owner) return 0;
   return sector - owner->sector < owner->sectors || sector == owner->sector ? owner : 0;
 }
 
@@ -301,7 +333,12 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   out->device = slot->device;
   // An interrupt in between may count the same number: that one wakes too.
   __u64 count = ++counter->finished;
-  bpf_ringbuf_submit(out, (count & wake_mask) == 0 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+  bool wake = (count & wake_mask) == 0;
+  if (asleep) {
+    asleep = 0;
+    wake = 1;
+  }
+  bpf_ringbuf_submit(out, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
   return 1;
 }
 
@@ -324,9 +361,14 @@ static __always_inline void Issue(struct request *rq, bool again) {
   if (device < 0) return;
   __u32 opf = rq->cmd_flags;
   __u8 op = OpOf(opf);
-  if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
   if (!counter) return;
+  if (op == kUnknownOp) {
+    if ((opf & 0xff) < FIRST_PASSTHROUGH_OP && !again) {
+      __sync_fetch_and_add(&counter->unknown_op, 1);
+    }
+    return;
+  }
   bool flush = op == kFlush;
   struct blktape_slot *slot = SlotOf(rq, device, flush, counter, again);
   if (!slot) return;
@@ -378,8 +420,12 @@ static __always_inline void Issue(struct request *rq, bool again) {
       if (owner) {
         pid = owner->pid;
         start_ns = EarliestNs(bio, owner->queue_ns);
-      } else if (want_names) {
-        TellName(pid, counter);  // of a kernel worker, most likely
+      } else {
+        // Of what was queued before we looked nobody could know it.
+        if (begun_ns && rq->start_time_ns >= begun_ns) {
+          __sync_fetch_and_add(&counter->unstamped, 1);
+        }
+        if (want_names) TellName(pid, counter);  // of a kernel worker, most likely
       }
     }
   }
@@ -476,6 +522,7 @@ static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
     asm volatile("" : "+r"(index));
     if (mine && index < BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS) {
       __sync_fetch_and_add(&mine->count[index], 1);
+      mine->touched[index / BLKTAPE_SIZE_PART] = 1;
     }
     return;
   }
@@ -490,8 +537,18 @@ static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
 }
 
 static __always_inline bool IsOwn(__u32 pid) {
+  __u32 local = pid;
+  if (pid_namespace_inode) {
+    struct bpf_pidns_info info = {};
+    if (bpf_get_ns_current_pid_tgid(pid_namespace_dev, pid_namespace_inode, &info, sizeof(info))) {
+      return 0;  // of another namespace
+    }
+    local = info.pid;
+  }
   for (int i = 0; i < BLKTAPE_OWN_PIDS; ++i) {
-    if (own_pids[i] == pid && pid != 0) return 1;
+    if (own_pids[i] != local || local == 0) continue;
+    if (pid_namespace_inode) own_pids_seen[i] = pid;
+    return 1;
   }
   return 0;
 }
@@ -504,9 +561,11 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
   if (!counter) return;
-  __u32 index = OwnerSlot((__u64)bio);
-  struct owner *owner = bpf_map_lookup_elem(&owners, &index);
-  if (!owner) return;
+  __u32 index = OwnerSet((__u64)bio);
+  struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
+  if (!set) return;
+  struct owner *owner = EntryOf(set, (__u64)bio);
+  if (!owner) owner = OldestEntry(set);
   bool known = owner->seen != 0 && owner->seen <= again && owner->bio == (__u64)bio;
   owner->seen = again == LAST_PROGRAM ? 0 : again + 1;
   if (known) return;

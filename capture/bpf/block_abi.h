@@ -6,16 +6,20 @@
 
 #define BLKTAPE_MAX_DEVICES 32
 #define BLKTAPE_MAX_CPUS 1024
-#define BLKTAPE_OWN_PIDS 3
+#define BLKTAPE_OWN_PIDS 8
 #define BLKTAPE_NAME_RING_BYTES (1 << 20)
 
 // Reads and writes of 0 to 2 MiB are counted in an array by size in sectors; what else is queued is
 // rare and counted by a hash of (op, bytes).
 #define BLKTAPE_SIZE_OPS 2
 #define BLKTAPE_SIZE_SLOTS 4097
+// Which parts of that array have been counted in since user space looked: a byte for each 64
+// counts.
+#define BLKTAPE_SIZE_PART 64
+#define BLKTAPE_SIZE_PARTS 136
 
 struct blktape_device {
-  __u32 dev;     // kernel dev_t: major << 20 | minor
+  __u32 dev;     // kernel dev_t: major << 20 | minor; ~0: nobody
   __u32 base;    // its first slot
   __u32 tags;    // slots a hardware queue has for tags; one more is for its flush request
   __u32 queues;  // 0: bio-based, there are no requests to see
@@ -75,7 +79,9 @@ struct blktape_counters {
   __u64 bio_table_full;  // bio-based devices: no room to remember a bio
   __u64 flagged_writes;
   __u64 flushes_asked;
-  __u64 unused[6];  // a line of its own for each CPU
+  __u64 unstamped;   // issued without that anybody kept when it was queued
+  __u64 unknown_op;  // issued, of an operation without a number of ours
+  __u64 unused[4];   // a line of its own for each CPU
 };
 
 struct blktape_size_key {

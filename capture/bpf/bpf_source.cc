@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/types.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +24,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process.h"
 #include "base/units.h"
 #include "capture/bpf/bpf_probe.h"
 #include "capture/bpf/finished_record.h"
@@ -57,6 +60,12 @@ constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
 constexpr int64_t kSliceNs = 50 * kNanosPerMilli;
 // Counts of sizes are read this often: there are thousands of them.
 constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
+// For disks that come while we record: so many, with so many slots together.
+constexpr uint32_t kSpareDevices = 4;
+constexpr uint32_t kSpareSlots = 16'384;
+// So many turns without a record, and the next one is to wake us. Long enough (half a second) for
+// what is held back to become old and be written.
+constexpr uint32_t kQuietTurns = 10;
 // Between two looks at a name that is being written.
 constexpr int64_t kNamePauseNs = 50 * kNanosPerMicro;
 
@@ -84,21 +93,28 @@ class BpfSource : public LiveSource {
   Status Stop(CaptureSink* sink) override;
 
   uint64_t buffer_bytes_per_cpu() const override { return ring_bytes_; }
-  Result<uint64_t> KernelLost() override { return told_.ring_full + told_.bio_table_full; }
+  Result<uint64_t> KernelLost() override { return told_.ring_full; }
   Result<bool> Grow(uint64_t limit_bytes) override;
   void SetOwnPids(const std::vector<uint32_t>& pids) override;
+  Status Add(const Disk& disk) override;
+  void Remove(const Disk& disk) override;
   // Reading the table of rare sizes is a bpf() call, as is making larger rings.
   std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
  private:
   Status Load();
+  void ShowDevice(size_t index, const blktape_device& device);
   void ChoosePrograms();
   Status OpenMaps();
   Status Attach();
   void SetWakeMask();
   void Release();
-  void Drain(CaptureSink* sink);
+  // True if there was something.
+  bool Drain(CaptureSink* sink);
+  // Waits for news, with fewer wake-ups the longer there are none.
+  Status Wait(int timeout_ms);
   void LearnNames();
+  void LearnOwnPids();
   std::optional<int64_t> OldestCompletion();
   void DeliverUntil(int64_t ns, CaptureSink* sink);
   void SettleUntil(int64_t ns, CaptureSink* sink);
@@ -106,12 +122,16 @@ class BpfSource : public LiveSource {
   void ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink);
   void ReportInFlight(CaptureSink* sink);
 
-  std::vector<Disk> devices_;
+  std::vector<Disk> devices_;  // as the programs number them
+  std::vector<bool> in_use_;   // by device
   BpfSourceOptions options_;
   block_bpf* skeleton_ = nullptr;
   std::unique_ptr<RingSet> rings_;
   uint32_t cpus_ = 0;
   uint32_t slot_count_ = 0;
+  uint32_t slots_used_ = 0;  // the rest is for disks that come later
+  uint32_t quiet_turns_ = 0;
+  std::map<uint32_t, uint32_t> own_pids_by_seen_;  // the kernel's id to ours, where they differ
   uint64_t ring_bytes_ = 0;
   bool any_bio_based_ = false;
   MappedArray<blktape_counters> counters_;
@@ -126,6 +146,63 @@ class BpfSource : public LiveSource {
   ProcessNames names_;
 };
 
+QueueShape ShapeOf(const Disk& disk) {
+  return ReadQueueShape("/sys/dev/block/" + std::to_string(disk.dev >> 20) + ":" +
+                        std::to_string(disk.dev & 0xfffff));
+}
+
+constexpr blktape_device kNoDevice = {.dev = ~0u, .base = 0, .tags = 0, .queues = 0};
+
+// The programs may be looking: its number comes last, and goes first.
+void BpfSource::ShowDevice(size_t index, const blktape_device& device) {
+  auto& shown = skeleton_->bss->devices[index];
+  std::atomic_ref(shown.dev).store(kNoDevice.dev);
+  shown.base = device.base;
+  shown.tags = device.tags;
+  shown.queues = device.queues;
+  std::atomic_ref(shown.dev).store(device.dev);
+}
+
+Status BpfSource::Add(const Disk& disk) {
+  const QueueShape shape = ShapeOf(disk);
+  const auto cannot = [&disk](const std::string& why) {
+    return Status(StatusCode::kUnimplemented,
+                  "bpf: " + disk.description.name() + " cannot be added while it records: " + why);
+  };
+  if (shape.queues == 0 && !any_bio_based_) return cannot("it has no queue of requests");
+  const uint32_t slots = shape.queues * (shape.tags + 1);
+  // What a disk had that is gone fits the one that comes back; else what is left over.
+  size_t index = devices_.size();
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const auto& old = skeleton_->bss->devices[i];
+    if (!in_use_[i] && slots <= old.queues * (old.tags + 1)) index = i;
+  }
+  uint32_t base = slots_used_;
+  if (index < devices_.size()) {
+    base = skeleton_->bss->devices[index].base;
+    devices_[index] = disk;
+    in_use_[index] = true;
+  } else {
+    if (devices_.size() >= skeleton_->rodata->device_count) return cannot("too many have come");
+    if (slots_used_ + slots > slot_count_) return cannot("its queues are too deep");
+    slots_used_ += slots;
+    devices_.push_back(disk);
+    in_use_.push_back(true);
+  }
+  for (uint32_t i = base; i < base + slots; ++i) slots_.writable(i).rq = 0;
+  ShowDevice(index, {.dev = disk.dev, .base = base, .tags = shape.tags, .queues = shape.queues});
+  return OkStatus();
+}
+
+void BpfSource::Remove(const Disk& disk) {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (!in_use_[i] || devices_[i].dev != disk.dev) continue;
+    in_use_[i] = false;
+    // Its slots stay known as such.
+    std::atomic_ref(skeleton_->bss->devices[i].dev).store(kNoDevice.dev);
+  }
+}
+
 Status BpfSource::Load() {
   BeginLibbpfLog();
   skeleton_ = block_bpf::open();
@@ -139,19 +216,26 @@ Status BpfSource::Load() {
                                                 std::to_string(BLKTAPE_MAX_DEVICES) +
                                                 " disks at once are not possible");
   }
-  skeleton_->rodata->device_count = static_cast<uint32_t>(devices_.size());
+  in_use_.assign(devices_.size(), true);
+  skeleton_->rodata->device_count =
+      static_cast<uint32_t>(std::min<size_t>(devices_.size() + kSpareDevices, BLKTAPE_MAX_DEVICES));
   skeleton_->rodata->want_names = options_.process_names;
-  slot_count_ = 0;
+  if (const std::optional<PidNamespace> local = LocalPidNamespace()) {
+    skeleton_->rodata->pid_namespace_dev = local->device;
+    skeleton_->rodata->pid_namespace_inode = local->inode;
+  }
+  for (size_t i = 0; i < BLKTAPE_MAX_DEVICES; ++i) ShowDevice(i, kNoDevice);
+  slots_used_ = 0;
   for (size_t i = 0; i < devices_.size(); ++i) {
-    const uint32_t dev = devices_[i].dev;
-    const QueueShape shape = ReadQueueShape("/sys/dev/block/" + std::to_string(dev >> 20) + ":" +
-                                            std::to_string(dev & 0xfffff));
-    skeleton_->rodata->devices[i] = {
-        .dev = dev, .base = slot_count_, .tags = shape.tags, .queues = shape.queues};
-    slot_count_ += shape.queues * (shape.tags + 1);
+    const QueueShape shape = ShapeOf(devices_[i]);
+    ShowDevice(
+        i,
+        {.dev = devices_[i].dev, .base = slots_used_, .tags = shape.tags, .queues = shape.queues});
+    slots_used_ += shape.queues * (shape.tags + 1);
     any_bio_based_ = any_bio_based_ || shape.queues == 0;
   }
-  bpf_map__set_max_entries(skeleton_->maps.slots, std::max<uint32_t>(slot_count_, 1));
+  slot_count_ = slots_used_ + kSpareSlots;
+  bpf_map__set_max_entries(skeleton_->maps.slots, slot_count_);
   bpf_map__set_max_entries(skeleton_->maps.rings, cpus_);
   bpf_map__set_max_entries(skeleton_->maps.counters, cpus_);
   bpf_map__set_max_entries(skeleton_->maps.sizes, cpus_);
@@ -205,10 +289,7 @@ Status BpfSource::OpenMaps() {
   RETURN_IF_ERROR(counters_.Map(bpf_map__fd(skeleton_->maps.counters), cpus_));
   RETURN_IF_ERROR(sizes_.Open(bpf_map__fd(skeleton_->maps.sizes),
                               bpf_map__fd(skeleton_->maps.rare_sizes), cpus_));
-  if (slot_count_ > 0) {
-    RETURN_IF_ERROR(slots_.Map(bpf_map__fd(skeleton_->maps.slots), slot_count_));
-  }
-  return OkStatus();
+  return slots_.Map(bpf_map__fd(skeleton_->maps.slots), slot_count_, PROT_READ | PROT_WRITE);
 }
 
 void BpfSource::SetWakeMask() {
@@ -262,6 +343,10 @@ void BpfSource::Release() {
 
 void BpfSource::Deliver(uint32_t stream, IoRecord record, CaptureSink* sink) {
   record.device = devices_[record.device].dev;
+  if (!own_pids_by_seen_.empty()) {
+    const auto own = own_pids_by_seen_.find(*record.pid);
+    if (own != own_pids_by_seen_.end()) record.pid = own->second;
+  }
   sink->OnFinished(stream, record, names_.Find(*record.pid));
 }
 
@@ -312,13 +397,16 @@ void BpfSource::SettleUntil(int64_t ns, CaptureSink* sink) {
   sink->OnWatermark(RingSet::WrittenUntil(rings_->rings(), ns) - kCommitMarginNs);
 }
 
-void BpfSource::Drain(CaptureSink* sink) {
+bool BpfSource::Drain(CaptureSink* sink) {
+  bool any = false;
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   // The name of a process is told before its first record: whose record is seen here, its name is
   // seen after.
   rings_->Look();
   LearnNames();
+  if (skeleton_->rodata->pid_namespace_inode != 0) LearnOwnPids();
   while (const std::optional<int64_t> oldest_ns = OldestCompletion()) {
+    any = true;
     const int64_t end_ns = *oldest_ns + kSliceNs;
     DeliverUntil(end_ns, sink);
     if (end_ns > last_drain_ns_ && end_ns < now_ns) SettleUntil(end_ns, sink);
@@ -330,6 +418,7 @@ void BpfSource::Drain(CaptureSink* sink) {
   }
   SettleUntil(now_ns, sink);
   last_drain_ns_ = now_ns;
+  return any;
 }
 
 void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) {
@@ -344,6 +433,8 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
     total.bio_table_full += one.bio_table_full;
     total.flagged_writes += one.flagged_writes;
     total.flushes_asked += one.flushes_asked;
+    total.unstamped += one.unstamped;
+    total.unknown_op += one.unknown_op;
   }
   const auto report = [&](proto::LossReason reason, uint64_t now, uint64_t before,
                           const char* detail) {
@@ -362,11 +453,17 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
          "completions that the program was not run for");
   report(proto::UNDECODABLE_EVENT, total.tag_range, told_.tag_range,
          "a tag or queue beyond those the disk had at the start");
-  report(proto::RING_OVERRUN, total.bio_table_full, told_.bio_table_full, "table of bios full");
+  report(proto::UNDECODABLE_EVENT, total.unknown_op, told_.unknown_op,
+         "requests of an operation that is not known");
+  // Not of the rings: larger ones would not help.
+  report(proto::MISSING_START_TIME, total.bio_table_full, told_.bio_table_full,
+         "table of bios full");
   report(proto::MISSING_START_TIME, total.missing_start, told_.missing_start, "");
   const bool begun_before_us = !lost_any_ && to_ns - started_ns_ < kLongestIoNs;
-  report(begun_before_us ? proto::IN_FLIGHT_AT_START : proto::MISSING_START_TIME,
-         total.unknown_start, told_.unknown_start, "");
+  const proto::LossReason unknown =
+      begun_before_us ? proto::IN_FLIGHT_AT_START : proto::MISSING_START_TIME;
+  report(unknown, total.unknown_start, told_.unknown_start, "");
+  report(unknown, total.unstamped, told_.unstamped, "queue times that a table had no room for");
   if (total.flagged_writes > told_.flagged_writes) {
     sink->OnFlaggedWrites(total.flagged_writes - told_.flagged_writes);
   }
@@ -406,7 +503,10 @@ void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
   static_assert(kOwnPidsMost == BLKTAPE_OWN_PIDS);
   BLKTAPE_CHECK(skeleton_ != nullptr && pids.size() <= kOwnPidsMost);
   for (size_t i = 0; i < kOwnPidsMost; ++i) {
-    skeleton_->bss->own_pids[i] = i < pids.size() ? pids[i] : 0;
+    const uint32_t pid = i < pids.size() ? pids[i] : 0;
+    if (skeleton_->bss->own_pids[i] == pid) continue;
+    skeleton_->bss->own_pids[i] = pid;
+    skeleton_->bss->own_pids_seen[i] = 0;
   }
 }
 
@@ -416,11 +516,29 @@ Result<bool> BpfSource::Grow(uint64_t limit_bytes) {
   return grown;
 }
 
+void BpfSource::LearnOwnPids() {
+  for (size_t i = 0; i < kOwnPidsMost; ++i) {
+    const uint32_t seen = skeleton_->bss->own_pids_seen[i];
+    if (seen != 0) own_pids_by_seen_[seen] = skeleton_->bss->own_pids[i];
+  }
+}
+
+Status BpfSource::Wait(int timeout_ms) {
+  // Programs wake us only when a ring fills, or a busy disk would cost a wake-up an I/O.
+  if (quiet_turns_ < kQuietTurns) return rings_->Wait(std::min(timeout_ms, kLongestNapMs));
+  std::atomic_ref asleep(skeleton_->bss->asleep);
+  asleep.store(1);
+  // What came before that woke nobody.
+  rings_->Look();
+  const Status waited = rings_->Wait(OldestCompletion() ? 0 : timeout_ms);
+  asleep.store(0);
+  return waited;
+}
+
 Result<bool> BpfSource::Poll(int timeout_ms, CaptureSink* sink) {
   BLKTAPE_CHECK(rings_ != nullptr);
-  // Programs wake us only when a ring fills, or an idle disk would cost a wake-up an I/O.
-  RETURN_IF_ERROR(rings_->Wait(std::min(timeout_ms, kLongestNapMs)));
-  Drain(sink);
+  RETURN_IF_ERROR(Wait(timeout_ms));
+  quiet_turns_ = Drain(sink) ? 0 : quiet_turns_ + 1;
   return true;
 }
 

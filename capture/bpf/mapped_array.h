@@ -10,7 +10,7 @@
 
 namespace blktape {
 
-// The memory of an array map (BPF_F_MMAPABLE) that the kernel shares with us, to be read. Not
+// The memory of an array map (BPF_F_MMAPABLE) that the kernel shares with us. Not
 // bounds-checked: an index is less than the entries mapped.
 template <typename T>
 class MappedArray {
@@ -20,12 +20,12 @@ class MappedArray {
   MappedArray& operator=(const MappedArray&) = delete;
   ~MappedArray() { Unmap(); }
 
-  // `fd` need not stay open.
-  Status Map(int fd, size_t entries) {
+  // `fd` need not stay open. `protection` as for mmap.
+  Status Map(int fd, size_t entries, int protection = PROT_READ) {
     Unmap();
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     bytes_ = (entries * sizeof(T) + page - 1) / page * page;
-    void* memory = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd, 0);
+    void* memory = mmap(nullptr, bytes_, protection, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return ErrnoStatus(errno, "bpf: mapping an array");
     data_ = static_cast<const T*>(memory);
     return OkStatus();
@@ -35,6 +35,8 @@ class MappedArray {
     data_ = nullptr;
   }
   const T& operator[](size_t index) const { return data_[index]; }
+  // Of what was mapped with PROT_WRITE.
+  T& writable(size_t index) { return const_cast<T*>(data_)[index]; }
 
  private:
   const T* data_ = nullptr;

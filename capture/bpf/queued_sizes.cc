@@ -1,6 +1,11 @@
 #include "capture/bpf/queued_sizes.h"
 
 #include <bpf/bpf.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "base/units.h"
 #include "format/io_record.h"
@@ -8,8 +13,9 @@
 namespace blktape {
 
 Status QueuedSizes::Open(int common_fd, int rare_fd, size_t cpus) {
-  RETURN_IF_ERROR(counts_.Map(common_fd, cpus));
+  RETURN_IF_ERROR(counts_.Map(common_fd, cpus, PROT_READ | PROT_WRITE));
   told_.assign(cpus, Counts{});
+  queued_.assign(BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS, 0);
   rare_fd_ = rare_fd;
   told_rare_.clear();
   return OkStatus();
@@ -22,16 +28,30 @@ void QueuedSizes::Close() {
 }
 
 void QueuedSizes::Report(CaptureSink* sink) {
-  for (uint32_t op = 0; op < BLKTAPE_SIZE_OPS; ++op) {
-    for (uint32_t sectors = 0; sectors < BLKTAPE_SIZE_SLOTS; ++sectors) {
-      uint64_t count = 0;
-      for (size_t cpu = 0; cpu < told_.size(); ++cpu) {
-        const uint64_t now = counts_[cpu].count[op][sectors];
-        uint64_t& before = told_[cpu].count[op][sectors];
-        count += now - before;
-        before = now;
+  constexpr size_t kCounts = BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS;
+  constexpr size_t kPart = BLKTAPE_SIZE_PART;
+  std::array<bool, BLKTAPE_SIZE_PARTS> any{};
+  for (size_t cpu = 0; cpu < told_.size(); ++cpu) {
+    Counts& now = counts_.writable(cpu);
+    for (size_t part = 0; part < any.size(); ++part) {
+      std::atomic_ref touched(now.touched[part]);
+      if (touched.load(std::memory_order_relaxed) == 0) continue;
+      // Before the counts are read: who counts afterwards sets it again.
+      touched.store(0, std::memory_order_seq_cst);
+      any[part] = true;
+      for (size_t i = part * kPart; i < std::min(kCounts, (part + 1) * kPart); ++i) {
+        const uint64_t count = now.count[i];
+        queued_[i] += count - std::exchange(told_[cpu].count[i], count);
       }
-      if (count > 0) sink->OnQueuedSizes(static_cast<Op>(op), sectors * kSectorBytes, count);
+    }
+  }
+  for (size_t part = 0; part < any.size(); ++part) {
+    if (!any[part]) continue;
+    for (size_t i = part * kPart; i < std::min(kCounts, (part + 1) * kPart); ++i) {
+      const uint64_t count = std::exchange(queued_[i], 0);
+      if (count == 0) continue;
+      sink->OnQueuedSizes(static_cast<Op>(i / BLKTAPE_SIZE_SLOTS),
+                          i % BLKTAPE_SIZE_SLOTS * kSectorBytes, count);
     }
   }
   ReportRare(sink);

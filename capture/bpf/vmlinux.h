@@ -29,6 +29,11 @@ enum {
   BPF_F_MMAPABLE = 1024,
 };
 
+struct bpf_pidns_info {
+  __u32 pid;
+  __u32 tgid;
+};
+
 enum {
   BPF_RB_NO_WAKEUP = 1,
   BPF_RB_FORCE_WAKEUP = 2,

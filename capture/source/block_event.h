@@ -52,7 +52,7 @@ struct BlockEvent {
   std::optional<uint16_t> prio;  // ioprio value of the request, where the source tells it
   // The op has no name in the source: write zeroes, or on a zoned disk an append.
   bool unnamed_op = false;
-  bool passthrough = false;      // a SCSI/NVMe command from user space, not file system I/O
+  bool passthrough = false;  // a SCSI/NVMe command from user space, not file system I/O
 };
 
 }  // namespace blktape

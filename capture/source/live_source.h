@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -29,7 +30,21 @@ class LiveSource : public CaptureSource {
   // counted in OnQueuedSizes and OnFlaggedWrites. Their records are delivered all the same. For
   // sources that count in the kernel.
   virtual void SetOwnPids(const std::vector<uint32_t>& /*pids*/) {}
-  static constexpr size_t kOwnPidsMost = 3;
+  static constexpr size_t kOwnPidsMost = 8;
+  // Called by each thread of the recorder before its I/O: lets a source find out what the kernel
+  // calls it, which in a PID namespace is not what the thread itself is told. Records and events
+  // name it as it names itself. Any thread, between Start and Stop.
+  virtual void MarkThread() {}
+
+  // Records `disk` too from here on, which came later than Start. kUnimplemented or another code
+  // where this source cannot do it while it runs; a recording begun anew could.
+  virtual Status Add(const Disk& disk) {
+    return Status(StatusCode::kUnimplemented,
+                  std::string(name()) + " takes no disk while it runs: " + disk.description.name());
+  }
+  // No more of `disk`, which is gone: another may come under its number. Call it a second or more
+  // before that is added, so that what was on its way has been delivered.
+  virtual void Remove(const Disk& /*disk*/) {}
 
   // Why the source has no more to tell of `device`, if it knows: DEVICE_REMOVED or TRACING_ENDED.
   // After Stop too.

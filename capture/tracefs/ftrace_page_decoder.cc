@@ -144,6 +144,17 @@ Status FtraceFormats::AddEvent(std::string_view format) {
   return OkStatus();
 }
 
+Status FtraceFormats::AddMarker(std::string_view format) {
+  ASSIGN_OR_RETURN(const TracefsEventFormat parsed, ParseTracefsEventFormat(format));
+  const TracefsField* const pid = parsed.Find("common_pid");
+  const TracefsField* const text = parsed.Find("buf");
+  if (pid == nullptr || !IsNumber(*pid) || text == nullptr) {
+    return Status(StatusCode::kDataLoss, "tracefs event " + parsed.name + " lacks fields");
+  }
+  marker_ = Marker{parsed.id, *pid, text->offset_bytes};
+  return OkStatus();
+}
+
 const FtraceEventLayout* FtraceFormats::Find(uint32_t id) const {
   for (const auto& [event_id, layout] : events_) {
     if (event_id == id) return &layout;
@@ -255,6 +266,15 @@ bool FtracePageDecoder::DecodeEvent(std::span<const std::byte> payload, int64_t 
                                     CaptureSink* sink) {
   uint16_t id = 0;
   if (payload.size() >= sizeof id) std::memcpy(&id, payload.data(), sizeof id);
+  const std::optional<FtraceFormats::Marker>& marker = formats_->marker();
+  if (marker && id == marker->id && payload.size() > marker->text_offset &&
+      payload.size() >= marker->pid.offset_bytes + marker->pid.size_bytes) {
+    ProcessComm text{};
+    std::memcpy(text.data(), payload.data() + marker->text_offset,
+                std::min(payload.size() - marker->text_offset, text.size() - 1));
+    sink->OnProcessName(static_cast<uint32_t>(LoadField(payload.data(), marker->pid)), text);
+    return true;
+  }
   const FtraceEventLayout* layout = formats_->Find(id);
   if (layout == nullptr || payload.size() < layout->min_bytes) {
     proto::Loss loss;

@@ -45,11 +45,22 @@ class FtraceFormats {
   Status AddEvent(std::string_view format);
 
   const TracefsPageLayout& page() const { return page_; }
+  // `format` is the text of events/ftrace/print/format: what is written to trace_marker. It becomes
+  // a process name, of the thread that wrote it.
+  Status AddMarker(std::string_view format);
+
   // Null for an event id that was not added.
   const FtraceEventLayout* Find(uint32_t id) const;
+  struct Marker {
+    uint32_t id = 0;
+    TracefsField pid;
+    uint32_t text_offset = 0;
+  };
+  const std::optional<Marker>& marker() const { return marker_; }
 
  private:
   TracefsPageLayout page_;
+  std::optional<Marker> marker_;
   // Sorted by id: a dozen at most.
   std::vector<std::pair<uint32_t, FtraceEventLayout>> events_;
 };

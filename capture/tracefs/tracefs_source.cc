@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/units.h"
+#include "capture/source/forwarding_sink.h"
 #include "capture/source/source_errors.h"
 
 namespace blktape {
@@ -24,29 +27,59 @@ namespace fs = std::filesystem;
 // An event takes its time stamp first and is committed a moment later; a virtual CPU that loses its
 // core in between can take milliseconds.
 constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
-// A CPU under flood must not keep us from the others.
-constexpr int kPagesPerTurn = 256;
+// A CPU under flood must not keep us from the others: so many pages of one ring before another is
+// looked at, which is what waits in the merger beyond the one that is furthest behind.
+constexpr int kPagesAtOnce = 8;
+// Of all rings, before the rest of the recorder gets its turn.
+constexpr int kPagesPerTurn = 2048;
+// What is waiting is fetched at least this often while I/O flows.
+constexpr int kLongestNapMs = 100;
+// So many turns without an event, and the next one is to wake us. Long enough (a second) for what
+// is held back to become old and be written.
+constexpr uint32_t kQuietTurns = 10;
 constexpr int64_t kRefreshIntervalNs = 2 * kNanosPerSecond;
 // Per cent of a full ring that ends a Poll early.
 constexpr std::string_view kWakePercent = "25";
+constexpr std::string_view kWakeAtOnce = "0";
+// What threads of ours write, before the id they know themselves by.
+constexpr std::string_view kThreadMark = "tid ";
+
+// Numbers that lie at most `gap` apart are one range.
+std::string FilterOfRanges(const std::vector<uint32_t>& devs, uint32_t gap) {
+  std::string filter;
+  for (size_t begin = 0; begin < devs.size();) {
+    size_t end = begin + 1;
+    while (end < devs.size() && devs[end] - devs[end - 1] <= gap) ++end;
+    if (!filter.empty()) filter += " || ";
+    filter += end - begin == 1
+                  ? fmt::format("dev == {}", devs[begin])
+                  : fmt::format("(dev >= {} && dev <= {})", devs[begin], devs[end - 1]);
+    begin = end;
+  }
+  return filter;
+}
 
 }  // namespace
 
 // Between a decoder and the session: puts the disk for its partitions, and numbers to gaps.
-class TracefsSource::Translator : public CaptureSink {
+class TracefsSource::Translator : public ForwardingSink {
  public:
   Translator(TracefsSource* source, Ring* ring, CaptureSink* sink)
-      : source_(source), ring_(ring), sink_(sink) {}
+      : ForwardingSink(sink), source_(source), ring_(ring) {}
 
   void OnEvent(uint32_t stream, const BlockEvent& event) override {
     const auto disk = source_->disk_of_.find(event.device);
-    if (disk == source_->disk_of_.end()) return sink_->OnEvent(stream, event);
+    if (disk == source_->disk_of_.end() && source_->own_pids_.empty()) {
+      return next().OnEvent(stream, event);
+    }
     BlockEvent moved = event;
-    moved.device = disk->second;
-    sink_->OnEvent(stream, moved);
+    if (disk != source_->disk_of_.end()) moved.device = disk->second;
+    const auto own = source_->own_pids_.find(event.pid);
+    if (own != source_->own_pids_.end()) moved.pid = own->second;
+    next().OnEvent(stream, moved);
   }
   void OnLoss(const proto::Loss& loss) override {
-    if (loss.reason() != proto::RING_OVERRUN) return sink_->OnLoss(loss);
+    if (loss.reason() != proto::RING_OVERRUN) return next().OnLoss(loss);
     const auto total = [this]() -> uint64_t {
       const Result<RingStats> stats = source_->ReadStats(*ring_);
       return stats.ok() ? stats->lost() : 0;
@@ -58,39 +91,30 @@ class TracefsSource::Translator : public CaptureSink {
     if (count == 0) return;
     proto::Loss counted = loss;
     counted.set_count(count);
-    sink_->OnLoss(counted);
+    next().OnLoss(counted);
   }
-  void OnWatermark(int64_t ns) override { sink_->OnWatermark(ns); }
-  void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) override {
-    sink_->OnFinished(stream, record, comm);
-  }
-  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
-    sink_->OnQueuedSizes(op, bytes, count);
-  }
-  void OnFlaggedWrites(uint64_t count) override { sink_->OnFlaggedWrites(count); }
+  // A mark of one of our threads: who wrote it, and what it takes itself for.
   void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
-    sink_->OnProcessName(pid, comm);
+    const std::string_view text = CommView(comm);
+    uint32_t own = 0;
+    if (text.substr(0, kThreadMark.size()) != kThreadMark) return;
+    const char* const digits = text.data() + kThreadMark.size();
+    if (std::from_chars(digits, text.data() + text.size(), own).ec == std::errc()) {
+      source_->own_pids_[pid] = own;
+    }
   }
-  void OnAnchor(const proto::ClockAnchor& anchor) override { sink_->OnAnchor(anchor); }
 
  private:
   TracefsSource* source_;
   Ring* ring_;
-  CaptureSink* sink_;
 };
 
-std::string DeviceFilter(std::vector<uint32_t> devs) {
+std::string DeviceFilter(std::vector<uint32_t> devs, size_t max_bytes) {
   std::sort(devs.begin(), devs.end());
   devs.erase(std::unique(devs.begin(), devs.end()), devs.end());
-  std::string filter;
-  for (size_t begin = 0; begin < devs.size();) {
-    size_t end = begin + 1;
-    while (end < devs.size() && devs[end] == devs[end - 1] + 1) ++end;
-    if (!filter.empty()) filter += " || ";
-    filter += end - begin == 1
-                  ? fmt::format("dev == {}", devs[begin])
-                  : fmt::format("(dev >= {} && dev <= {})", devs[begin], devs[end - 1]);
-    begin = end;
+  std::string filter = FilterOfRanges(devs, 1);
+  for (uint64_t gap = 2; filter.size() > max_bytes && gap <= ~0u; gap *= 2) {
+    filter = FilterOfRanges(devs, static_cast<uint32_t>(gap));
   }
   return filter;
 }
@@ -121,7 +145,9 @@ Status TracefsSource::Configure() {
   RETURN_IF_ERROR(
       instance_->Set("buffer_size_kb", fmt::format("{}", (buffer_bytes_per_cpu_ + 1023) / 1024)));
   // Kernels before 6.1 or so lack it for instances: then Poll wakes by its time alone.
-  (void)instance_->Set("buffer_percent", kWakePercent);
+  if (instance_->Set("buffer_percent", kWakePercent).ok()) {
+    wake_percent_.reset(open(instance_->Path("buffer_percent").c_str(), O_WRONLY | O_CLOEXEC));
+  }
   // The events name the process themselves.
   (void)instance_->Set("options/record-cmd", "0");
   RETURN_IF_ERROR(LoadFormats());
@@ -145,6 +171,11 @@ Status TracefsSource::LoadFormats() {
     }
     RETURN_IF_ERROR(formats_->AddEvent(*format));
     events_.emplace_back(name);
+  }
+  if (LocalPidNamespace()) {
+    ASSIGN_OR_RETURN(const std::string print, ReadFile(events + "ftrace/print/format"));
+    RETURN_IF_ERROR(formats_->AddMarker(print));
+    marker_.reset(open(instance_->Path("trace_marker").c_str(), O_WRONLY | O_CLOEXEC));
   }
   page_.resize(formats_->page().page_bytes());
   return OkStatus();
@@ -171,12 +202,30 @@ Status TracefsSource::SetFilter() {
   return OkStatus();
 }
 
+Status TracefsSource::Add(const Disk& disk) {
+  devices_.push_back(disk);
+  return SetFilter();
+}
+
+void TracefsSource::MarkThread() {
+  if (!marker_) return;
+  const std::string mark = fmt::format("{}{}\n", kThreadMark, gettid());
+  (void)!write(marker_.get(), mark.data(), mark.size());
+}
+
+void TracefsSource::Remove(const Disk& disk) {
+  std::erase_if(devices_, [&](const Disk& one) { return one.dev == disk.dev; });
+  std::erase_if(disk_of_, [&](const auto& pair) { return pair.second == disk.dev; });
+  // A filter without a disk would let all through.
+  if (!devices_.empty()) (void)SetFilter();
+}
+
 Status TracefsSource::Refresh() {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   if (now_ns < next_refresh_ns_) return OkStatus();
   next_refresh_ns_ = now_ns + kRefreshIntervalNs;
   for (Ring& ring : rings_) ring.absent = false;
-  return SetFilter();
+  return devices_.empty() ? OkStatus() : SetFilter();
 }
 
 Status TracefsSource::OpenRings() {
@@ -225,22 +274,37 @@ Result<bool> TracefsSource::ReadRing(Ring* ring, int max_pages, CaptureSink* sin
   return false;
 }
 
-Result<bool> TracefsSource::ReadRings(CaptureSink* sink) {
-  bool all_drained = true;
-  int64_t watermark_ns = Clock::Monotonic()->NowNs() - kCommitMarginNs;
+Result<bool> TracefsSource::ReadRings(int max_pages, CaptureSink* sink) {
+  const int64_t now_ns = Clock::Monotonic()->NowNs() - kCommitMarginNs;
+  const auto later = [](const Ring* a, const Ring* b) { return a->read_to_ns > b->read_to_ns; };
+  std::vector<Ring*> waiting;  // a heap: the one furthest behind on top
   for (Ring& ring : rings_) {
-    if (ring.absent) continue;
-    ASSIGN_OR_RETURN(const bool drained, ReadRing(&ring, kPagesPerTurn, sink));
-    if (!drained) {
-      all_drained = false;
-      watermark_ns = std::min(watermark_ns, ring.decoder->last_ns().value_or(0));
-    }
+    ring.read_to_ns = ring.decoder->last_ns().value_or(0);
+    if (!ring.absent) waiting.push_back(&ring);
   }
-  sink->OnWatermark(watermark_ns);
-  return all_drained;
+  std::make_heap(waiting.begin(), waiting.end(), later);
+  for (int pages = 0; !waiting.empty() && pages < max_pages; pages += kPagesAtOnce) {
+    std::pop_heap(waiting.begin(), waiting.end(), later);
+    Ring* const ring = waiting.back();
+    ASSIGN_OR_RETURN(const bool drained, ReadRing(ring, kPagesAtOnce, sink));
+    if (drained) {
+      waiting.pop_back();
+      pages -= kPagesAtOnce;  // an idle CPU costs nobody's turn
+      continue;
+    }
+    ring->read_to_ns = ring->decoder->last_ns().value_or(0);
+    std::push_heap(waiting.begin(), waiting.end(), later);
+    sink->OnWatermark(std::min(now_ns, waiting.front()->read_to_ns));
+  }
+  sink->OnWatermark(waiting.empty() ? now_ns : std::min(now_ns, waiting.front()->read_to_ns));
+  return waiting.empty();
 }
 
-Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
+void TracefsSource::SetWake(std::string_view percent) {
+  (void)!pwrite(wake_percent_.get(), percent.data(), percent.size(), 0);
+}
+
+Status TracefsSource::Wait(int timeout_ms) {
   std::vector<pollfd> waits;
   waits.reserve(rings_.size());
   for (const Ring& ring : rings_) {
@@ -249,7 +313,22 @@ Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
   if (poll(waits.data(), waits.size(), timeout_ms) < 0 && errno != EINTR) {
     return ErrnoStatus(errno, "waiting for tracefs");
   }
-  ASSIGN_OR_RETURN([[maybe_unused]] const bool drained, ReadRings(sink));
+  return OkStatus();
+}
+
+Result<bool> TracefsSource::Poll(int timeout_ms, CaptureSink* sink) {
+  if (quiet_turns_ < kQuietTurns || !wake_percent_) {
+    RETURN_IF_ERROR(Wait(std::min(timeout_ms, kLongestNapMs)));
+  } else {
+    SetWake(kWakeAtOnce);
+    const Status waited = Wait(timeout_ms);
+    SetWake(kWakePercent);
+    RETURN_IF_ERROR(waited);
+  }
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool drained, ReadRings(kPagesPerTurn, sink));
+  uint64_t events = 0;
+  for (const Ring& ring : rings_) events += ring.decoder->events();
+  quiet_turns_ = events == std::exchange(events_read_, events) ? quiet_turns_ + 1 : 0;
   RETURN_IF_ERROR(Refresh());
   return true;
 }
@@ -262,7 +341,7 @@ Status TracefsSource::Stop(CaptureSink* sink) {
   RETURN_IF_ERROR(instance_->Set("tracing_on", "0"));
   // In turns here too: a backlog read ring by ring would not fit what the merger may hold.
   for (bool drained = false; !drained;) {
-    ASSIGN_OR_RETURN(drained, ReadRings(sink));
+    ASSIGN_OR_RETURN(drained, ReadRings(kPagesPerTurn, sink));
   }
   kernel_lost_ = 0;
   for (Ring& ring : rings_) {
@@ -278,6 +357,8 @@ Status TracefsSource::Stop(CaptureSink* sink) {
     sink->OnLoss(loss);
   }
   rings_.clear();
+  wake_percent_.reset();
+  marker_.reset();
   const Status removed = instance_->Remove();
   instance_.reset();
   return removed;

@@ -40,6 +40,9 @@ class TracefsSource : public LiveSource {
   uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
   Result<uint64_t> KernelLost() override;
   Result<bool> Grow(uint64_t limit_bytes) override;
+  Status Add(const Disk& disk) override;
+  void Remove(const Disk& disk) override;
+  void MarkThread() override;
 
  private:
   // One CPU's ring.
@@ -50,6 +53,7 @@ class TracefsSource : public LiveSource {
     // The kernel has made no ring for this CPU, as it was never on: poll() calls that an error at
     // once, for ever.
     bool absent = false;
+    int64_t read_to_ns = 0;
     std::unique_ptr<FtracePageDecoder> decoder;
     RingLossAccount loss;
   };
@@ -64,8 +68,13 @@ class TracefsSource : public LiveSource {
   Status Refresh();
   // Reads at most `max_pages`; true if the ring had no more.
   Result<bool> ReadRing(Ring* ring, int max_pages, CaptureSink* sink);
-  // A turn of all rings; true if none had more.
-  Result<bool> ReadRings(CaptureSink* sink);
+  // At most `max_pages` of all rings together, always of the one that is furthest behind; true if
+  // none had more.
+  Result<bool> ReadRings(int max_pages, CaptureSink* sink);
+  // Waits for news.
+  Status Wait(int timeout_ms);
+  // How full a ring ends that, in per cent.
+  void SetWake(std::string_view percent);
   Result<RingStats> ReadStats(const Ring& ring) const;
 
   std::vector<Disk> devices_;
@@ -81,11 +90,17 @@ class TracefsSource : public LiveSource {
   // Partition to its disk: events of bios name the partition, with an address on the disk.
   std::unordered_map<uint32_t, uint32_t> disk_of_;
   int64_t next_refresh_ns_ = 0;
+  UniqueFd wake_percent_;                            // closed where the kernel has no such thing
+  UniqueFd marker_;                                  // open in a PID namespace
+  std::unordered_map<uint32_t, uint32_t> own_pids_;  // there: the kernel's id to our own
+  uint64_t events_read_ = 0;
+  uint32_t quiet_turns_ = 0;
   uint64_t kernel_lost_ = 0;  // after Stop
 };
 
 // The filter of a tracepoint that has a field `dev`: "dev == 8388608 || (dev >= 8388609 && dev <=
-// 8388612)". `devs` in any order.
-std::string DeviceFilter(std::vector<uint32_t> devs);
+// 8388612)". `devs` in any order. The kernel takes less than a page: where it would be more than
+// `max_bytes`, numbers that lie near each other are one range, others in between included.
+std::string DeviceFilter(std::vector<uint32_t> devs, size_t max_bytes = 4095);
 
 }  // namespace blktape

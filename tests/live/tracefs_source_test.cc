@@ -51,6 +51,16 @@ TEST(DeviceFilterTest, NeighboursAreOneRange) {
   EXPECT_EQ(DeviceFilter({}), "");
 }
 
+TEST(DeviceFilterTest, MoreDisksThanAPageHoldsBecomeWiderRanges) {
+  std::vector<uint32_t> devs;
+  for (uint32_t i = 0; i < 400; ++i) devs.push_back((8 + i / 100) << 20 | (i % 100 * 16 + i / 100));
+  const std::string filter = DeviceFilter(devs);
+  EXPECT_LT(filter.size(), 4096u);
+  EXPECT_EQ(filter.substr(0, 40),
+            "(dev >= 8388608 && dev <= 8390192) || (d");  // 8 << 20, + 99 * 16
+  EXPECT_GT(DeviceFilter(devs, 1 << 20).size(), 4096u);
+}
+
 class TracefsSourceTest : public LiveTest {
  protected:
   void SetUp() override {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "capture/source/capture_source.h"
+
+namespace blktape {
+
+// Hands on all it is told; whoever stands between a decoder and a session derives from it and
+// changes what it must. One thread.
+class ForwardingSink : public CaptureSink {
+ public:
+  // `next` must outlive it.
+  explicit ForwardingSink(CaptureSink* next) : next_(next) {}
+
+  void OnEvent(uint32_t stream, const BlockEvent& event) override { next_->OnEvent(stream, event); }
+  void OnWatermark(int64_t ns) override { next_->OnWatermark(ns); }
+  void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) override {
+    next_->OnFinished(stream, record, comm);
+  }
+  void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override {
+    next_->OnQueuedSizes(op, bytes, count);
+  }
+  void OnFlaggedWrites(uint64_t count) override { next_->OnFlaggedWrites(count); }
+  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+    next_->OnProcessName(pid, comm);
+  }
+  void OnAnchor(const proto::ClockAnchor& anchor) override { next_->OnAnchor(anchor); }
+  void OnLoss(const proto::Loss& loss) override { next_->OnLoss(loss); }
+
+ protected:
+  CaptureSink& next() { return *next_; }
+
+ private:
+  CaptureSink* next_;
+};
+
+}  // namespace blktape
