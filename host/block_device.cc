@@ -84,6 +84,7 @@ Result<Disk> BlockDevices::Describe(const std::string& folder) const {
   disk.dev = (disk.description.major)() << 20 | (disk.description.minor)();
   // What has requests has hardware queues to put them on, if only one that is simulated.
   disk.bio_based = disk.description.hardware_queues() == 0;
+  disk.sequence = Number(folder + "/diskseq");
   if (const auto ranges = Number(folder + "/queue/max_discard_segments")) {
     disk.discard_ranges = static_cast<uint32_t>(*ranges);
   }
@@ -271,7 +272,25 @@ std::vector<uint32_t> BlockDevices::PartitionsOf(const Disk& disk) const {
 bool BlockDevices::IsPresent(const Disk& disk) const {
   const std::optional<std::string> number =
       Text(root_ + "/sys/class/block/" + disk.description.name() + "/dev");
-  return number && DevOf(*number) == disk.dev;
+  if (!number || DevOf(*number) != disk.dev) return false;
+  const auto sequence = Number(root_ + "/sys/class/block/" + disk.description.name() + "/diskseq");
+  return !sequence || !disk.sequence || *sequence == *disk.sequence;
+}
+
+std::string BlockDevices::Census() const {
+  std::vector<std::string> lines;
+  std::error_code error;
+  for (fs::directory_iterator it(root_ + "/sys/block", error), end; !error && it != end;
+       it.increment(error)) {
+    lines.push_back(it->path().filename().string() + " " +
+                    Text((it->path() / "diskseq").string()).value_or("") + " " +
+                    Text((it->path() / "size").string()).value_or("") + "\n");
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string census;
+  for (const std::string& line : lines) census += line;
+  const Result<std::string> mounts = ReadFile(root_ + "/proc/self/mountinfo");
+  return mounts.ok() ? census + *mounts : census;
 }
 
 bool IsNvmeMultipath(const Disk& disk) {

@@ -34,8 +34,12 @@ class BlockDevices {
   // Device numbers of the partitions of a disk, ascending.
   std::vector<uint32_t> PartitionsOf(const Disk& disk) const;
 
-  // Whether the disk is still there under its name and number.
+  // Whether the disk is still there: it, not another one under its name and number.
   bool IsPresent(const Disk& disk) const;
+
+  // A text that changes when a disk comes, goes, is exchanged, gets or loses its medium, or is
+  // mounted: to know when to look again. Cheap.
+  std::string Census() const;
 
  private:
   Result<Disk> Describe(const std::string& folder) const;

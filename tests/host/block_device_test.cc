@@ -229,6 +229,29 @@ TEST_F(BlockDevicesTest, ADiskThatCameBackUnderAnotherNumberIsNotTheSame) {
   EXPECT_FALSE(devices_.IsPresent(sdb));
 }
 
+TEST_F(BlockDevicesTest, ADiskExchangedUnderNameAndNumberIsNotTheSame) {
+  sysfs_.Write("/sys/devices/" + std::string(kSdb) + "/diskseq", "4");
+  const Disk sdb = devices_.Under("sdb")->at(0);
+  EXPECT_TRUE(devices_.IsPresent(sdb));
+  const std::string before = devices_.Census();
+  EXPECT_EQ(devices_.Census(), before);
+  sysfs_.Write("/sys/devices/" + std::string(kSdb) + "/diskseq", "9");
+  EXPECT_FALSE(devices_.IsPresent(sdb));
+  EXPECT_NE(devices_.Census(), before);
+}
+
+TEST_F(BlockDevicesTest, RangesOfADiscardAndZonesAreTold) {
+  const std::string queue = "/sys/devices/" + std::string(kSda) + "/queue/";
+  EXPECT_EQ(devices_.Under("sda")->at(0).discard_ranges, std::nullopt);
+  sysfs_.Write(queue + "max_discard_segments", "256");
+  sysfs_.Write(queue + "chunk_sectors", "524288");
+  EXPECT_EQ(devices_.Under("sda")->at(0).discard_ranges, 256u);
+  // Of a RAID that is the size of a stripe.
+  EXPECT_EQ(devices_.Under("sda")->at(0).zone_sectors, 0u);
+  sysfs_.Write(queue + "zoned", "host-managed");
+  EXPECT_EQ(devices_.Under("sda")->at(0).zone_sectors, 524'288u);
+}
+
 TEST_F(BlockDevicesTest, ADiskWithoutHardwareQueuesTakesBios) {
   sysfs_.Write("/sys/devices/" + std::string(kSda) + "/mq/0/nr_tags", "32");
   EXPECT_EQ(devices_.Under("sda")->at(0).bio_based, false);
