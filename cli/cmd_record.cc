@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/privileges.h"
+#include "base/process.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "base/units.h"
@@ -66,7 +67,8 @@ std::string NamesOf(const std::vector<Disk>& devices) {
   return names;
 }
 
-Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags) {
+// `quiet`: says nothing of what lies on what.
+Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags, bool quiet) {
   const BlockDevices sysfs;
   std::vector<Disk> chosen;
   const auto add = [&chosen](const std::vector<Disk>& found) {
@@ -79,7 +81,7 @@ Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags) {
   for (const std::string& name : flags.devices) {
     ASSIGN_OR_RETURN(const std::vector<Disk> found, sysfs.Under(name));
     const std::string base = name.substr(name.rfind('/') + 1);
-    if (found.size() != 1 || found[0].description.name() != base) {
+    if (!quiet && (found.size() != 1 || found[0].description.name() != base)) {
       std::fprintf(stderr, "%s lies on %s: recording that\n", name.c_str(), NamesOf(found).c_str());
     }
     add(found);
@@ -114,6 +116,8 @@ Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const Buffer
   }
   options.buffer_limit_bytes = buffers.limit_bytes;
   options.file.leave_free_bytes = flags.leave_free_bytes;
+  options.find_disks = [&flags] { return ChooseDevices(flags, /*quiet=*/true); };
+  options.waits_for_disks = flags.all;
   return options;
 }
 
@@ -121,8 +125,7 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
                   const RecordLoopResult& loop) {
   const std::string& path = session.file().path();
   std::printf("%s: %s I/Os in %s on %s\n", path.c_str(), FormatCount(figures.ios).c_str(),
-              FormatDurationNs(figures.elapsed_ns).c_str(),
-              NamesOf(session.source().devices()).c_str());
+              FormatDurationNs(figures.elapsed_ns).c_str(), NamesOf(session.devices()).c_str());
   std::printf("  by %s, %s", std::string(session.source().name()).c_str(),
               FormatBytes(figures.file_bytes).c_str());
   if (figures.ios > 0) {
@@ -156,7 +159,7 @@ void PrintJson(const CaptureSession& session, const LiveFigures& figures,
   nlohmann::ordered_json json;
   json["path"] = session.file().path();
   json["source"] = std::string(session.source().name());
-  for (const Disk& device : session.source().devices()) {
+  for (const Disk& device : session.devices()) {
     json["devices"].push_back(device.description.name());
   }
   json["files_finished"] = figures.files_finished;
@@ -241,17 +244,19 @@ Result<int> Record(const RecordFlags& flags) {
     return kExitOk;
   }
   SourceRequest request;
-  ASSIGN_OR_RETURN(request.devices, ChooseDevices(flags));
+  ASSIGN_OR_RETURN(request.devices, ChooseDevices(flags, /*quiet=*/false));
   ASSIGN_OR_RETURN(const Output output, Output::Create(flags, request.devices));
   request.kind = flags.source;
   const BufferPlan buffers = PlanBuffersHere();
   request.buffer_bytes_per_cpu = flags.buffer_bytes;
   ASSIGN_OR_RETURN(const SessionOptions options, MakeSessionOptions(flags, buffers));
+  RaiseOpenFilesLimit();
   // From here on a signal ends the recording in order.
   RecordSignals signals;
   ASSIGN_OR_RETURN(StartedSource started, StartLiveSource(request));
-  ASSIGN_OR_RETURN(const std::unique_ptr<CaptureSession> session,
-                   CaptureSession::Begin(std::move(started.source), output.FirstPath(), options));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<CaptureSession> session,
+      CaptureSession::Begin(std::move(started.source), output.FirstPath(), options, &started.told));
   const bool terminal = isatty(STDERR_FILENO) != 0;
   std::fprintf(stderr, "recording %s by %s into %s%s\n", NamesOf(request.devices).c_str(),
                std::string(session->source().name()).c_str(), session->file().path().c_str(),

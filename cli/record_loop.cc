@@ -23,10 +23,14 @@ namespace blktape {
 namespace {
 
 constexpr int kTurnMs = 100;
+// Where nobody watches and no command runs: a signal ends it early.
+constexpr int kQuietTurnMs = 2000;
 constexpr int64_t kFiguresIntervalNs = kNanosPerSecond;
 constexpr int64_t kServiceStatusIntervalNs = 60 * kNanosPerSecond;
 constexpr int64_t kRotateRetryNs = 10 * kNanosPerSecond;
 constexpr int64_t kMakeRoomIntervalNs = 60 * kNanosPerSecond;
+// What a second of recording may take, several times over.
+constexpr uint64_t kLowBytes = 64 * 1024 * 1024;
 constexpr int64_t kQuietNs = kNanosPerSecond;
 constexpr uint64_t kDirtyLeftKiB = 64;
 
@@ -93,11 +97,13 @@ class RecordLoop {
     next_service_ns_ = begin_ns_ + kServiceStatusIntervalNs;
     UpdateStatus();
     while (true) {
-      ASSIGN_OR_RETURN(const bool more, session_->Turn(kTurnMs));
+      const bool watched = options_.live_line || child_ != nullptr || options_.duration_ns;
+      ASSIGN_OR_RETURN(const bool more, session_->Turn(watched ? kTurnMs : kQuietTurnMs));
       const int64_t now_ns = Clock::Monotonic()->NowNs();
       Report(now_ns);
       Rotate(now_ns);
       if (now_ns >= next_make_room_ns_) MakeRoom(now_ns);
+      if (now_ns >= next_low_check_ns_) CheckRoom(now_ns);
       if (!more || IsOver(now_ns)) break;
     }
     service_.Stopping();
@@ -107,7 +113,7 @@ class RecordLoop {
  private:
   static std::vector<std::string> Names(const CaptureSession* session) {
     std::vector<std::string> names;
-    for (const Disk& device : session->source().devices()) {
+    for (const Disk& device : session->devices()) {
       names.push_back(device.description.name());
     }
     return names;
@@ -139,20 +145,28 @@ class RecordLoop {
     const int64_t wall_ns = ReadClocks().wall_ns;
     const bool due = options_.rotation.rotates() && now_ns >= next_rotate_ns_ &&
                      rotation_.Due(wall_ns, session_->file().bytes_written());
-    if (!asked && !due) return;
-    const std::string finished = session_->file().path();
+    const bool wanted = now_ns >= next_rotate_ns_ && session_->WantsNewFile();
+    if (!asked && !due && !wanted) return;
     const Status rotated = session_->Rotate(options_.next_path());
     if (!rotated.ok()) {
       // Better a file that is too long than none.
       display_.Say("no new file: " + rotated.message());
       next_rotate_ns_ = now_ns + kRotateRetryNs;
-    } else {
-      display_.Say("finished " + finished);
+      return;
     }
-    if (session_->file().path() != finished) {
-      rotation_.Begin(wall_ns);
-      service_.Say("recording into " + session_->file().path());
-      MakeRoom(now_ns);
+    rotation_.Begin(wall_ns);
+    service_.Say("recording into " + session_->file().path());
+    MakeRoom(now_ns);
+  }
+
+  // Before a full disk ends the recording the oldest traces go, where they may.
+  void CheckRoom(int64_t now_ns) {
+    next_low_check_ns_ = now_ns + kFiguresIntervalNs;
+    if (options_.folder.empty() || !options_.rotation.keep_bytes) return;
+    const std::optional<uint64_t> free_bytes = session_->file().file().FreeBytes();
+    if (!free_bytes || *free_bytes >= kLowBytes) return;
+    for (const std::string& path : RemoveOldest(options_.folder, kLowBytes - *free_bytes)) {
+      display_.Say("the disk is nearly full: removed " + path);
     }
   }
 
@@ -200,6 +214,7 @@ class RecordLoop {
   int64_t next_service_ns_ = 0;
   int64_t next_rotate_ns_ = 0;
   int64_t next_make_room_ns_ = 0;
+  int64_t next_low_check_ns_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/byte_stream.h"
 #include "base/file.h"
@@ -61,11 +62,12 @@ Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
 }
 
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
-                                   const TraceWriterOptions& options) {
+                                   const TraceWriterOptions& options, const SinkWrap& wrap) {
   TraceCopier copier;
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader,
                    TraceReader::Open(from_path, &copier));
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, CreateFile(to_path));
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(to_path));
+  if (wrap) sink = wrap(std::move(sink));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::ToSink(sink.get(), reader->header(), options));
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
@@ -94,7 +96,7 @@ bool HasShortFrames(uint64_t frames, uint64_t records) {
   return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
 }
 
-bool CompactInPlace(const std::string& path) {
+bool CompactInPlace(const std::string& path, const SinkWrap& wrap) {
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) return false;
@@ -103,7 +105,7 @@ bool CompactInPlace(const std::string& path) {
   if (error || space.available / 2 < bytes) return false;
   const std::string compact_path = path + ".compact";
   std::remove(compact_path.c_str());  // of a process that died here
-  const Result<RewriteReport> report = RewriteTrace(path, compact_path, {});
+  const Result<RewriteReport> report = RewriteTrace(path, compact_path, {}, wrap);
   if (!report.ok() || !report->whole || std::rename(compact_path.c_str(), path.c_str()) != 0) {
     std::remove(compact_path.c_str());
     return false;

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "base/byte_stream.h"
 #include "base/status.h"
 #include "format/trace_reader.h"
 #include "format/trace_writer.h"
@@ -54,12 +57,15 @@ struct RewriteReport {
   bool harmlessly_damaged = false;
 };
 
+// Puts something between a writer and the file it writes to, to slow it down or to watch it.
+using SinkWrap = std::function<std::unique_ptr<ByteSink>(std::unique_ptr<ByteSink>)>;
+
 // Copies the trace at `from_path` into the new file `to_path` with full-size frames, finishes it
 // there and syncs it. If the input was not whole the copy says that it was recovered.
 // kUnimplemented, and no copy, if it has columns that only a newer version knows, which the copy
 // would lack.
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
-                                   const TraceWriterOptions& options);
+                                   const TraceWriterOptions& options, const SinkWrap& wrap = {});
 
 // Whether a trace of so many frames, each ended before it was full, is worth rewriting.
 bool HasShortFrames(uint64_t frames, uint64_t records);
@@ -67,6 +73,6 @@ bool HasShortFrames(uint64_t frames, uint64_t records);
 // Rewrites the finished trace at `path` with full-size frames, in its place. At every moment a
 // whole trace has that name. False, and nothing has changed: it is not whole, or there is no room
 // for a second file of its size. Takes about a second for 2 million records.
-bool CompactInPlace(const std::string& path);
+bool CompactInPlace(const std::string& path, const SinkWrap& wrap = {});
 
 }  // namespace blktape

@@ -64,14 +64,18 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
         finished_(options.hold_records, [this](FinishedIo& io) { Write(&io); }) {
     BLKTAPE_CHECK(options.flush_interval_ns == 0 || options.clock != nullptr);
     if (options.clock != nullptr) flushed_ns_ = options.clock->NowNs();
-    for (const Disk& device : devices) {
-      assembler_.Introduce(static_cast<uint32_t>(devices_.size()),
-                           {.bio_based = device.bio_based.value_or(false),
-                            .discard_ranges = device.discard_ranges,
-                            .zone_sectors = device.zone_sectors});
-      devices_.push_back(device.dev);
-    }
+    for (const Disk& device : devices) AddDevice(device);
   }
+
+  void AddDevice(const Disk& device) {
+    assembler_.Introduce(static_cast<uint32_t>(devices_.size()),
+                         {.bio_based = device.bio_based.value_or(false),
+                          .discard_ranges = device.discard_ranges,
+                          .zone_sectors = device.zone_sectors});
+    devices_.push_back(device.dev);
+  }
+
+  void RemoveDevice(uint32_t dev) { std::replace(devices_.begin(), devices_.end(), dev, kNobody); }
 
   void Event(uint32_t stream, const BlockEvent& event) {
     ++counts_.events;
@@ -281,7 +285,8 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   CapturePipelineOptions options_;
   TraceWriter* writer_;
   NameTable names_;
-  std::vector<uint32_t> devices_;  // dev_t by place in the header
+  static constexpr uint32_t kNobody = ~uint32_t{0};
+  std::vector<uint32_t> devices_;  // dev_t by place in the header, kNobody once it is gone
   EventMerger merger_;
   IoAssembler assembler_;
   ProcessNames process_names_;
@@ -316,6 +321,8 @@ void CapturePipeline::OnProcessName(uint32_t pid, const ProcessComm& comm) {
 void CapturePipeline::OnAnchor(const proto::ClockAnchor& anchor) { impl_->Anchor(anchor); }
 void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }
 void CapturePipeline::SetWriter(TraceWriter* writer) { impl_->SetWriter(writer); }
+void CapturePipeline::AddDevice(const Disk& device) { impl_->AddDevice(device); }
+void CapturePipeline::RemoveDevice(uint32_t dev) { impl_->RemoveDevice(dev); }
 void CapturePipeline::SetOwnPids(const std::vector<uint32_t>& pids) { impl_->SetOwnPids(pids); }
 Status CapturePipeline::FlushIfDue() { return impl_->FlushIfDue(); }
 Status CapturePipeline::Finish() { return impl_->Finish(); }

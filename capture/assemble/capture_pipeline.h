@@ -80,6 +80,11 @@ class CapturePipeline : public CaptureSink {
   // failure of the writer before is forgotten.
   void SetWriter(TraceWriter* writer);
 
+  // A disk that came later; its place is behind the others, as in the writer's header.
+  void AddDevice(const Disk& device);
+  // Events of this dev_t are nobody's from here on, until it is added again.
+  void RemoveDevice(uint32_t dev);
+
   // From here on these are the own_pids.
   void SetOwnPids(const std::vector<uint32_t>& pids);
 

@@ -20,7 +20,6 @@ namespace blktape {
 namespace {
 
 constexpr int64_t kAnchorIntervalNs = 60 * kNanosPerSecond;
-constexpr int64_t kCheckIntervalNs = kNanosPerSecond;
 
 // For OwnIoJudge. Every 30 s, once with nothing left to do, xfs writes two empty commits ("covers"
 // its log), and btrfs commits what the commit before has freed.
@@ -40,13 +39,17 @@ std::string FolderOf(const std::string& path) {
 
 Result<std::unique_ptr<CaptureSession>> CaptureSession::Begin(std::unique_ptr<LiveSource> source,
                                                               const std::string& path,
-                                                              const SessionOptions& options) {
+                                                              const SessionOptions& options,
+                                                              const SinkBuffer* told) {
   std::unique_ptr<CaptureSession> session(new CaptureSession(std::move(source), options));
   RETURN_IF_ERROR(session->DrawSalt());
-  RETURN_IF_ERROR(session->Open(path));
+  // Before the file is made, which is I/O already.
+  session->source_->SetOwnPids({static_cast<uint32_t>(getpid())});
+  RETURN_IF_ERROR(session->Open(path).status());
   session->pipeline_ = std::make_unique<CapturePipeline>(session->file_.get(), session->devices_,
                                                          session->PipelineOptions());
-  session->source_->SetOwnPids(session->OwnPids(nullptr));
+  session->SetOwnPids();
+  if (told != nullptr) told->Replay(session->pipeline_.get());
   return session;
 }
 
@@ -58,8 +61,12 @@ CaptureSession::CaptureSession(std::unique_ptr<LiveSource> source, const Session
       start_(ReadClocks()),
       clocks_(start_),
       judge_([this](uint32_t device) { return own_disks_.count(device) > 0; },
-             [this](int64_t ns) { return LastSync(ns); }) {
+             [this](int64_t ns) { return LastSync(ns); }),
+      finisher_([this] { source_->MarkThread(); }) {
+  options_.file.on_thread = [this] { source_->MarkThread(); };
+  source_->MarkThread();
   devices_checked_ns_ = start_.monotonic_ns;
+  if (options_.find_disks) census_ = options_.sysfs.Census();
   next_anchor_ns_ = start_.monotonic_ns + kAnchorIntervalNs;
   LiveFigures ignored;
   counter_.Fill(start_.monotonic_ns, /*begin_next=*/true, &ignored);
@@ -96,7 +103,7 @@ proto::Header CaptureSession::MakeHeader() const {
 
 std::unordered_set<uint32_t> CaptureSession::DisksHolding(const std::string& path) const {
   std::unordered_set<uint32_t> indexes;
-  const Result<std::vector<Disk>> disks = sysfs_.UnderMount(FolderOf(path));
+  const Result<std::vector<Disk>> disks = options_.sysfs.UnderMount(FolderOf(path));
   // On tmpfs or NFS: the trace causes no I/O here.
   if (!disks.ok()) return indexes;
   for (const Disk& disk : *disks) {
@@ -107,19 +114,19 @@ std::unordered_set<uint32_t> CaptureSession::DisksHolding(const std::string& pat
   return indexes;
 }
 
-Status CaptureSession::Open(const std::string& path) {
+Result<std::unique_ptr<RecordingFile>> CaptureSession::Open(const std::string& path) {
   std::unique_ptr<RecordingFile> next;
   ASSIGN_OR_RETURN(next, RecordingFile::Create(path, MakeHeader(), options_.file, &counter_));
-  old_file_ = std::exchange(file_, std::move(next));
+  std::unique_ptr<RecordingFile> old = std::exchange(file_, std::move(next));
   own_disks_ = DisksHolding(path);
   judge_.SetFurtherCommits(FurtherCommitsNs(FolderOf(path)));
   next_tick_ns_ = 0;
-  return OkStatus();
+  return old;
 }
 
 std::optional<SyncInterval> CaptureSession::LastSync(int64_t ns) const {
   const std::optional<SyncInterval> last = file_->file().LastSync(ns);
-  const std::optional<SyncInterval>& old = last_sync_of_old_;
+  const std::optional<SyncInterval> old = finisher_.LastSync(ns);
   if (!old || old->begin_ns > ns) return last;
   return last && last->begin_ns > old->begin_ns ? last : old;
 }
@@ -131,10 +138,19 @@ std::string CaptureSession::RenameProcess(std::string_view name) const {
   return digest.ok() ? "#" + digest->substr(0, 12) : "#";
 }
 
-std::vector<uint32_t> CaptureSession::OwnPids(const RecordingFile* old) const {
+std::vector<uint32_t> CaptureSession::OwnPids() const {
   std::vector<uint32_t> pids = {static_cast<uint32_t>(getpid()), file_->file().thread_id()};
-  if (old != nullptr) pids.push_back(old->file().thread_id());
+  for (const uint32_t id : finisher_.ThreadIds(Clock::Monotonic()->NowNs())) pids.push_back(id);
+  pids.resize(std::min(pids.size(), LiveSource::kOwnPidsMost));
   return pids;
+}
+
+void CaptureSession::SetOwnPids() {
+  std::vector<uint32_t> pids = OwnPids();
+  if (pids == own_pids_) return;
+  own_pids_ = std::move(pids);
+  pipeline_->SetOwnPids(own_pids_);
+  source_->SetOwnPids(own_pids_);
 }
 
 CapturePipelineOptions CaptureSession::PipelineOptions() {
@@ -142,7 +158,7 @@ CapturePipelineOptions CaptureSession::PipelineOptions() {
   // The window that a crash may cost is divided among waiting for older I/Os in flight, the file's
   // frame, and reading the rings.
   options.hold_ns = options_.crash_window_ns / 5;
-  options.own_pids = OwnPids(nullptr);
+  options.own_pids = OwnPids();
   options.is_own = [this](const IoRecord& record, const ProcessComm& comm) {
     return !own_disks_.empty() && judge_.IsOwn(record, CommView(comm));
   };
@@ -180,7 +196,7 @@ void CaptureSession::CheckDevices() {
   for (size_t i = 0; i < devices_.size(); ++i) {
     if (!present_[i]) continue;
     std::optional<proto::LossReason> ended = source_->Ended(devices_[i]);
-    if (!ended && !sysfs_.IsPresent(devices_[i])) ended = proto::DEVICE_REMOVED;
+    if (!ended && !options_.sysfs.IsPresent(devices_[i])) ended = proto::DEVICE_REMOVED;
     if (!ended) continue;
     present_[i] = false;
     proto::Loss loss;
@@ -194,19 +210,62 @@ void CaptureSession::CheckDevices() {
                          : " is gone"));
     pipeline_->OnLoss(loss);
     news_.push_back(loss.detail());
+    source_->Remove(devices_[i]);
+    pipeline_->RemoveDevice(devices_[i].dev);
   }
   devices_checked_ns_ = now_ns;
 }
 
+void CaptureSession::LookForDisks() {
+  if (!options_.find_disks) return;
+  std::string census = options_.sysfs.Census();
+  if (census == census_) return;
+  census_ = std::move(census);
+  arrived_.clear();
+  const Result<std::vector<Disk>> found = options_.find_disks();
+  if (!found.ok()) return;  // none is there now
+  for (const Disk& disk : *found) {
+    bool known = false;
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      known = known || (present_[i] && devices_[i].dev == disk.dev);
+    }
+    if (!known) arrived_.push_back(disk);
+  }
+  arrived_ns_ = Clock::Monotonic()->NowNs();
+}
+
+bool CaptureSession::WantsNewFile() const {
+  return !arrived_.empty() &&
+         Clock::Monotonic()->NowNs() - arrived_ns_ >= options_.check_interval_ns;
+}
+
+std::vector<Disk> CaptureSession::AddArrived() {
+  std::vector<Disk> added;
+  for (const Disk& disk : std::exchange(arrived_, {})) {
+    const Status status = source_->Add(disk);
+    if (status.ok()) {
+      added.push_back(disk);
+    } else {
+      news_.push_back(disk.description.name() +
+                      " has come and is not recorded: " + status.message());
+    }
+  }
+  return added;
+}
+
 bool CaptureSession::CheckWorld() {
   CheckDevices();
+  LookForDisks();
   CheckOverruns();
+  TakeFinished();
+  SetOwnPids();
   if (file_->paused() != was_paused_) {
     was_paused_ = file_->paused();
     news_.push_back(was_paused_ ? "the disk of the trace is full: waiting for space, I/O is lost"
                                 : "there is space for the trace again");
   }
-  return std::find(present_.begin(), present_.end(), true) != present_.end();
+  return options_.waits_for_disks || !arrived_.empty() ||
+         std::find(present_.begin(), present_.end(), true) != present_.end();
 }
 
 Result<bool> CaptureSession::Turn(int timeout_ms) {
@@ -219,32 +278,59 @@ Result<bool> CaptureSession::Turn(int timeout_ms) {
     RETURN_IF_ERROR(file_->Tick());
   }
   if (now_ns >= next_check_ns_) {
-    next_check_ns_ = now_ns + kCheckIntervalNs;
+    next_check_ns_ = now_ns + options_.check_interval_ns;
     more = CheckWorld() && more;
   }
   return more;
 }
 
-Status CaptureSession::Close(RecordingFile* file, proto::Summary* summary) {
-  *summary->mutable_end() = ReadClocks().anchor();
-  const Status finished = file->Finish(*summary);
-  lost_before_ += file->lost_events();
-  if (finished.ok()) ++files_finished_;
-  return finished;
+void CaptureSession::TakeFinished() {
+  for (const FileFinisher::Finished& one : finisher_.Take()) {
+    lost_before_ += one.more_lost;
+    if (one.status.ok()) {
+      ++files_finished_;
+      news_.push_back("finished " + one.path);
+    } else {
+      news_.push_back("not finished: " + one.status.message());
+    }
+  }
 }
 
 Status CaptureSession::Rotate(const std::string& next_path) {
-  RETURN_IF_ERROR(Open(next_path));
+  if (!finisher_.has_room()) {
+    return Status(StatusCode::kUnavailable, "the disk is still busy with the traces before");
+  }
+  const std::vector<Disk> added = AddArrived();
+  for (const Disk& disk : added) {
+    devices_.push_back(disk);
+    present_.push_back(true);
+  }
+  Result<std::unique_ptr<RecordingFile>> old = Open(next_path);
+  if (!old.ok()) {
+    for (const Disk& disk : added) source_->Remove(disk);
+    devices_.resize(devices_.size() - added.size());
+    present_.resize(devices_.size());
+    arrived_ = added;
+    arrived_ns_ = Clock::Monotonic()->NowNs();
+    return old.status();
+  }
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
+  *summary.mutable_end() = ReadClocks().anchor();
   pipeline_->SetWriter(file_.get());
-  const std::unique_ptr<RecordingFile> old = std::move(old_file_);
-  const std::vector<uint32_t> own = OwnPids(old.get());
-  pipeline_->SetOwnPids(own);
-  source_->SetOwnPids(own);
-  const Status closed = Close(old.get(), &summary);
-  last_sync_of_old_ = old->file().LastSync(ReadClocks().monotonic_ns);
-  return closed;
+  for (const Disk& disk : added) {
+    pipeline_->AddDevice(disk);
+    proto::Mark mark;
+    mark.set_kind(proto::DEVICE_ADDED);
+    mark.set_at_ns(arrived_ns_);
+    mark.set_detail(disk.description.name() + " has come");
+    news_.push_back(mark.detail() + ": recorded from here on");
+    RETURN_IF_ERROR(file_->WriteMark(mark));
+  }
+  lost_before_ += (*old)->lost_events();
+  finisher_.Give(*std::move(old), summary);
+  SetOwnPids();
+  return OkStatus();
 }
 
 Status CaptureSession::Finish() {
@@ -255,9 +341,16 @@ Status CaptureSession::Finish() {
   const Status delivered = pipeline_->Finish();
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
-  Status closed = Close(file_.get(), &summary);
+  *summary.mutable_end() = ReadClocks().anchor();
+  const Status closed = file_->Finish(summary);
+  lost_before_ += file_->lost_events();
   // Now that nothing is recorded any more: it reads and writes the whole file.
-  if (closed.ok()) file_->Compact();
+  if (closed.ok()) {
+    ++files_finished_;
+    file_->Compact();
+  }
+  finisher_.WaitForAll();
+  TakeFinished();
   RETURN_IF_ERROR(stopped);
   RETURN_IF_ERROR(delivered);
   return closed;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "format/trace_copier.h"
 
 namespace blktape {
 
@@ -99,8 +98,8 @@ Status RecordingFile::Finish(const proto::Summary& extra) {
   return file_->Finish();
 }
 
-void RecordingFile::Compact() {
-  if (!HasShortFrames(frames_, writer_->records()) || !CompactInPlace(path_)) return;
+void RecordingFile::Compact(const SinkWrap& wrap) {
+  if (!HasShortFrames(frames_, writer_->records()) || !CompactInPlace(path_, wrap)) return;
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path_, error);
   if (!error) compact_bytes_ = bytes;

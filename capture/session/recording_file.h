@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "capture/session/trace_file.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
+#include "format/trace_copier.h"
 #include "format/trace_writer.h"
 
 namespace blktape {
@@ -46,12 +48,13 @@ class RecordingFile : public TraceWriter {
   Status Tick();
 
   // Rewrites the finished trace with full frames, where they are short; after Finish(). May take
-  // seconds.
-  void Compact();
+  // seconds. `wrap` as in CompactInPlace.
+  void Compact(const SinkWrap& wrap = {});
 
   bool paused() const { return paused_since_ns_.has_value(); }
   // Sum of the losses of events stored so far; reports without a count count as one.
-  uint64_t lost_events() const { return lost_events_; }
+  // Any thread.
+  uint64_t lost_events() const { return lost_events_.load(); }
   const TraceFile& file() const { return *file_; }
   const std::string& path() const { return path_; }
 
@@ -67,7 +70,7 @@ class RecordingFile : public TraceWriter {
   std::unique_ptr<TraceWriter> writer_;  // writes to file_
   FigureCounter* counter_;
   bool dirty_ = true;  // the header
-  uint64_t lost_events_ = 0;
+  std::atomic<uint64_t> lost_events_{0};
   uint64_t frames_ = 0;                    // ended by Tick()
   std::optional<uint64_t> compact_bytes_;  // of the file, once it was rewritten
   // While the disk is full: since when, and what was dropped.

@@ -11,15 +11,8 @@
 namespace blktape {
 namespace {
 
-struct Kind {
-  const char* name;
-  std::unique_ptr<LiveSource> (*make)(const SourceRequest& request);
-  // Why auto prefers another although this one has started; may be null.
-  std::optional<std::string> (*why_not)() = nullptr;
-};
-
-// As auto tries them: what costs least first.
-const Kind kKinds[] = {
+// What costs least first.
+const SourceKind kKinds[] = {
     {"bpf",
      [](const SourceRequest& request) -> std::unique_ptr<LiveSource> {
        BpfSourceOptions options;
@@ -45,18 +38,26 @@ const Kind kKinds[] = {
 
 std::vector<std::string> LiveSourceNames() {
   std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  for (const SourceKind& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }
 
 Result<StartedSource> StartLiveSource(const SourceRequest& request) {
+  return StartLiveSource(request, kKinds);
+}
+
+Result<StartedSource> StartLiveSource(const SourceRequest& request,
+                                      std::span<const SourceKind> kinds) {
   StartedSource started;
   std::unique_ptr<LiveSource> doubted;
+  SinkBuffer doubted_told;
   Status first;
-  for (const Kind& kind : kKinds) {
+  for (const SourceKind& kind : kinds) {
     if (request.kind != "auto" && request.kind != kind.name) continue;
     std::unique_ptr<LiveSource> source = kind.make(request);
-    const Status status = source->Start();
+    SinkBuffer told;
+    Status status = source->Start();
+    if (status.ok()) status = source->Poll(/*timeout_ms=*/0, &told).status();
     if (!status.ok()) {
       if (first.ok()) first = status;
       started.refused.push_back(status.message());
@@ -66,15 +67,18 @@ Result<StartedSource> StartLiveSource(const SourceRequest& request) {
       if (const std::optional<std::string> why_not = kind.why_not()) {
         started.refused.push_back(*why_not);
         doubted = std::move(source);
+        doubted_told = std::move(told);
         continue;
       }
     }
     started.source = std::move(source);
+    started.told = std::move(told);
     return started;
   }
   // Better than nothing: what it misses it counts.
   if (doubted != nullptr) {
     started.source = std::move(doubted);
+    started.told = std::move(doubted_told);
     return started;
   }
   if (request.kind != "auto") {

@@ -171,6 +171,7 @@ void TraceFile::Run() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   (void)DropCapabilities();
+  if (options_.on_thread) options_.on_thread();
   std::unique_lock lock(mutex_);
   thread_id_ = static_cast<uint32_t>(gettid());
   done_.notify_all();

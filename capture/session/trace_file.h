@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,6 +38,8 @@ struct TraceFileOptions {
   std::optional<uint64_t> leave_free_bytes;
   // Bytes waiting to be written; more makes Write wait.
   size_t queue_bytes = 8 * 1024 * 1024;
+  // Called by the writing thread as it begins; may be empty.
+  std::function<void()> on_thread;
 };
 
 // The file a live recording is written to, as `PATH.partial` until it is finished. A thread of its
@@ -68,6 +71,10 @@ class TraceFile : public ByteSink {
   // name. Last call. kResourceExhausted: the disk is full, PATH.partial holds what fitted.
   Status Finish();
 
+  // Free bytes of the file system beyond those that are left to others; absent: not known. Any
+  // thread, before Finish.
+  std::optional<uint64_t> FreeBytes() const;
+
   // No room: nothing is being written until there is. Any thread.
   bool full() const { return full_.load(); }
   // The kernel's id of the writing thread.
@@ -88,8 +95,6 @@ class TraceFile : public ByteSink {
   void SyncNow(std::unique_lock<std::mutex>* lock);
   // Of the blocks that hold what was written since the last sync.
   uint64_t UnsyncedBlockBytes() const;
-  // Free bytes of the file system beyond those that are left to others; absent: not known.
-  std::optional<uint64_t> FreeBytes() const;
   bool HasRoom(uint64_t end_bytes);
   Status Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const;
 

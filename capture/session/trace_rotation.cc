@@ -67,16 +67,18 @@ std::string FreePath(const std::string& path) {
   return free_path;
 }
 
-std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
-                                         uint64_t growing_bytes) {
+namespace {
+
+struct FinishedTrace {
+  fs::file_time_type time;
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+// Of rotating recordings, the oldest first.
+std::vector<FinishedTrace> FinishedTraces(const std::string& folder) {
   static const std::regex kName(R"([^/]+_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(_\d+)?)\.tape)");
-  struct Trace {
-    fs::file_time_type time;
-    std::string path;
-    uint64_t bytes = 0;
-  };
-  std::vector<Trace> traces;
-  uint64_t total_bytes = growing_bytes;
+  std::vector<FinishedTrace> traces;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
@@ -84,19 +86,40 @@ std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t kee
     if (!it->is_regular_file(gone) || gone) continue;
     const uint64_t bytes = it->file_size(gone);
     const fs::file_time_type time = it->last_write_time(gone);
-    if (gone) continue;
-    total_bytes += bytes;
-    traces.push_back({time, it->path().string(), bytes});
+    if (!gone) traces.push_back({time, it->path().string(), bytes});
   }
-  std::sort(traces.begin(), traces.end(), [](const Trace& a, const Trace& b) {
+  std::sort(traces.begin(), traces.end(), [](const FinishedTrace& a, const FinishedTrace& b) {
     return std::pair(a.time, a.path) < std::pair(b.time, b.path);
   });
+  return traces;
+}
+
+}  // namespace
+
+std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
+                                         uint64_t growing_bytes) {
+  const std::vector<FinishedTrace> traces = FinishedTraces(folder);
+  uint64_t total_bytes = growing_bytes;
+  for (const FinishedTrace& trace : traces) total_bytes += trace.bytes;
   std::vector<std::string> removed;
   for (size_t i = 0; i + 1 < traces.size() && total_bytes > keep_bytes; ++i) {
     std::error_code failed;
     if (!fs::remove(traces[i].path, failed)) continue;
     total_bytes -= traces[i].bytes;
     removed.push_back(traces[i].path);
+  }
+  return removed;
+}
+
+std::vector<std::string> RemoveOldest(const std::string& folder, uint64_t bytes) {
+  std::vector<std::string> removed;
+  uint64_t freed_bytes = 0;
+  for (const FinishedTrace& trace : FinishedTraces(folder)) {
+    if (freed_bytes >= bytes) break;
+    std::error_code failed;
+    if (!fs::remove(trace.path, failed)) continue;
+    freed_bytes += trace.bytes;
+    removed.push_back(trace.path);
   }
   return removed;
 }

@@ -50,4 +50,7 @@ std::string FreePath(const std::string& path);
 std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
                                          uint64_t growing_bytes);
 
+// Removes the oldest of them, whichever, until so many bytes are free that were not.
+std::vector<std::string> RemoveOldest(const std::string& folder, uint64_t bytes);
+
 }  // namespace blktape

@@ -118,6 +118,17 @@ TEST_F(TraceRotationTest, TheNewestTraceStaysEvenIfItIsTooLarge) {
   EXPECT_FALSE(fs::exists(folder_ + "/sda_2026-10-24T00-00-00.tape"));
 }
 
+TEST_F(TraceRotationTest, OnAFullDiskTheOldestGoUntilThereIsRoom) {
+  Add("sda_2026-10-23T00-00-00.tape", 400, 30);
+  Add("sda_2026-10-24T00-00-00.tape", 400, 20);
+  Add("sda_2026-10-25T00-00-00.tape", 400, 10);
+  Add("holiday.tape", 4000, 90);
+  EXPECT_THAT(Names(RemoveOldest(folder_, 401)),
+              ElementsAre("sda_2026-10-23T00-00-00.tape", "sda_2026-10-24T00-00-00.tape"));
+  EXPECT_THAT(Names(RemoveOldest(folder_, 1)), ElementsAre("sda_2026-10-25T00-00-00.tape"));
+  EXPECT_THAT(RemoveOldest(folder_, 1), IsEmpty());
+}
+
 TEST_F(TraceRotationTest, WhatTheRecordingDidNotNameIsNotTouched) {
   Add("holiday.tape", 4000, 90);
   Add("sda_2026-10-20T00-00-00.tape.partial", 4000, 80);
