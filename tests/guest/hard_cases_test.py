@@ -1,4 +1,5 @@
-"""Requests of which the events do not tell where they work: discards of several ranges, appends to zones."""
+"""All three sources at once, where it is hard: requests of which the events do not tell where they work (discards
+of several ranges, appends to zones), and the three times of those that wait for a tag."""
 
 import collections
 import re
@@ -20,8 +21,26 @@ sync
 mkfs.btrfs -q -f -O zoned -d single -m single /dev/nullb0
 mkdir /zones
 mount -t btrfs /dev/nullb0 /zones
+# A disk that takes four requests at a time, each for 40 milliseconds.
+mount -t configfs config /sys/kernel/config
+slow=/sys/kernel/config/nullb/slow
+mkdir $slow
+for setting in size=64 blocksize=512 irqmode=2 completion_nsec=40000000 hw_queue_depth=4 submit_queues=1 power=1; do
+  echo ${setting#*=} > $slow/${setting%=*}
+done
+# By the folder's name, or by a number on older kernels.
+name=nullb$(cat $slow/index)
+if [ -e /sys/block/slow ]; then name=slow; fi
+[ -e /sys/block/$name ]
+echo none > /sys/block/$name/queue/scheduler
+echo $name > /out/slow
 cat > /work.sh <<'END'
 set -eu
+name=$(cat /out/slow)
+for i in $(seq 1 24); do
+  dd if=/dev/$name of=/dev/null bs=64k skip=$((i * 10)) count=10 iflag=direct 2> /dev/null &
+done
+wait
 for i in $(seq 1 2 60); do rm /mnt/file$i; done
 sync
 sleep 1
@@ -35,7 +54,7 @@ for event in block_bio_queue block_rq_issue; do
   echo 1 > $count/events/block/$event/enable
 done
 cat /sys/block/nvme0n1/queue/max_discard_segments > /out/segments
-set -- --device nvme0n1 --device nullb0 --settle 0s
+set -- --device nvme0n1 --device nullb0 --device $name --settle 0s
 for source in tracefs bpf blktrace; do command="$command blktape record $* --source $source -o /tmp/$source.tape --"; done
 $command sh /work.sh
 cat $count/trace > /out/events
@@ -54,7 +73,7 @@ def joined(ranges):
     return whole
 
 
-class AddressesTest(unittest.TestCase):
+class HardCasesTest(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
@@ -63,7 +82,7 @@ class AddressesTest(unittest.TestCase):
     def test_every_source_tells_what_was_asked_for(self):
         result = guest.Guest(
             programs=["mkfs.xfs", "mkfs.btrfs", "dd", "mount"], modules=["xfs", "btrfs", ("null_blk", None)],
-            disks=[guest.Disk("nvme", 512 << 20)], timeout_s=300).run("command=\n" + SCRIPT).check()
+            disks=[guest.Disk("nvme", 512 << 20)], timeout_s=100).run("command=\n" + SCRIPT).check()
         self.assertGreater(int(result.text("segments")), 1)
         events = re.findall(r"(block_\w+): \d+,\d+ D\w* (?:\d+ \(\) )?(\d+) \+ (\d+)", result.text("events"))
         asked = sorted((int(at), int(size)) for event, at, size in events if event == "block_bio_queue")
@@ -80,6 +99,8 @@ class AddressesTest(unittest.TestCase):
                 self.assertEqual(joined(discards), joined(asked))
                 self.assertEqual(sum(size for _, size in discards), sum(size for _, size in asked))
                 self.assertEqual([row for row in rows[source] if row["complete_ns"] == ""], [])
+        with self.subTest("times"):
+            self.check_times(rows, result.text("slow").strip())
         # BPF knows the operation by its number.
         appends = {source: collections.Counter((row["lba"], row["bytes"]) for row in rows[source]
                                                if row["device"] == "nullb0" and row["op"] == "zone_append")
@@ -93,6 +114,22 @@ class AddressesTest(unittest.TestCase):
                                      if row["device"] == "nullb0" and row["op"] == "write")
         self.assertEqual(missing - writes, collections.Counter())
         self.assertLess(sum(missing.values()), 4)
+
+
+    def check_times(self, rows, disk):
+        """Each place is read once: by it the records of the sources are told to be of one request."""
+        reads = {source: {row["lba"]: row for row in rows[source] if row["device"] == disk and row["op"] == "read" and
+                          row["bytes"] == "65536"} for source in SOURCES}
+        waits = sorted(int(row["issue_ns"]) - int(row["queue_ns"]) for row in reads["tracefs"].values())
+        self.assertEqual(len(waits), 240)
+        wait = waits[len(waits) // 2]
+        self.assertGreater(wait, 5_000_000, "nobody waited for a tag")
+        for source in ("bpf", "blktrace"):
+            for stamp in ("queue_ns", "issue_ns", "complete_ns"):
+                apart = sorted(abs(int(row[stamp]) - int(reads[source][place][stamp]))
+                               for place, row in reads["tracefs"].items())
+                # Three recorders stamp one event one after the other, on an emulated processor.
+                self.assertLess(apart[len(apart) // 2], wait / 20, (source, stamp))
 
 
 if __name__ == "__main__":
