@@ -8,6 +8,7 @@ import unittest
 from tests.guest import guest
 from tests.harness import cases
 
+WAIT_NS = 20_000_000  # half of what the slow disk takes for a request
 SOURCES = ("tracefs", "bpf", "blktrace")
 
 # What the kernel says of bios as they are queued, by a tracing instance of its own, is what a drive is asked to do.
@@ -120,16 +121,16 @@ class HardCasesTest(unittest.TestCase):
         """Each place is read once: by it the records of the sources are told to be of one request."""
         reads = {source: {row["lba"]: row for row in rows[source] if row["device"] == disk and row["op"] == "read" and
                           row["bytes"] == "65536"} for source in SOURCES}
-        waits = sorted(int(row["issue_ns"]) - int(row["queue_ns"]) for row in reads["tracefs"].values())
-        self.assertEqual(len(waits), 240)
-        wait = waits[len(waits) // 2]
-        self.assertGreater(wait, 5_000_000, "nobody waited for a tag")
+        self.assertEqual(len(reads["tracefs"]), 240)
+        waited = [place for place, row in reads["tracefs"].items()
+                  if int(row["issue_ns"]) - int(row["queue_ns"]) > WAIT_NS]
+        self.assertGreater(len(waited), 20, "hardly anybody waited for a tag")
         for source in ("bpf", "blktrace"):
             for stamp in ("queue_ns", "issue_ns", "complete_ns"):
-                apart = sorted(abs(int(row[stamp]) - int(reads[source][place][stamp]))
-                               for place, row in reads["tracefs"].items())
+                apart = sorted(abs(int(reads["tracefs"][place][stamp]) - int(reads[source][place][stamp]))
+                               for place in waited)
                 # Three recorders stamp one event one after the other, on an emulated processor.
-                self.assertLess(apart[len(apart) // 2], wait / 20, (source, stamp))
+                self.assertLess(apart[len(apart) // 2], WAIT_NS / 10, (source, stamp))
 
 
 if __name__ == "__main__":
