@@ -128,9 +128,10 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
               FormatDurationNs(figures.elapsed_ns).c_str(), NamesOf(session.devices()).c_str());
   std::printf("  by %s, %s", std::string(session.source().name()).c_str(),
               FormatBytes(figures.file_bytes).c_str());
-  if (figures.ios > 0) {
-    std::printf(" (%.1f B an I/O)",
-                static_cast<double>(figures.file_bytes) / static_cast<double>(figures.ios));
+  // Of this file: the I/Os above are of all.
+  if (session.file().records() > 0) {
+    std::printf(" (%.1f B an I/O)", static_cast<double>(figures.file_bytes) /
+                                        static_cast<double>(session.file().records()));
   }
   std::printf(", %s of CPU\n", FormatDurationNs(figures.cpu_ns).c_str());
   if (figures.own_excluded > 0) {

@@ -29,8 +29,6 @@ constexpr int64_t kFiguresIntervalNs = kNanosPerSecond;
 constexpr int64_t kServiceStatusIntervalNs = 60 * kNanosPerSecond;
 constexpr int64_t kRotateRetryNs = 10 * kNanosPerSecond;
 constexpr int64_t kMakeRoomIntervalNs = 60 * kNanosPerSecond;
-// What a second of recording may take, several times over.
-constexpr uint64_t kLowBytes = 64 * 1024 * 1024;
 constexpr int64_t kQuietNs = kNanosPerSecond;
 constexpr uint64_t kDirtyLeftKiB = 64;
 
@@ -163,9 +161,9 @@ class RecordLoop {
   void CheckRoom(int64_t now_ns) {
     next_low_check_ns_ = now_ns + kFiguresIntervalNs;
     if (options_.folder.empty() || !options_.rotation.keep_bytes) return;
-    const std::optional<uint64_t> free_bytes = session_->file().file().FreeBytes();
-    if (!free_bytes || *free_bytes >= kLowBytes) return;
-    for (const std::string& path : RemoveOldest(options_.folder, kLowBytes - *free_bytes)) {
+    const uint64_t lacking_bytes = session_->file().file().LackingBytes();
+    if (lacking_bytes == 0) return;
+    for (const std::string& path : RemoveOldest(options_.folder, lacking_bytes)) {
       display_.Say("the disk is nearly full: removed " + path);
     }
   }

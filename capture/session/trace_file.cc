@@ -201,6 +201,16 @@ std::optional<uint64_t> TraceFile::FreeBytes() const {
   return free_bytes - std::min(free_bytes, left_bytes);
 }
 
+uint64_t TraceFile::LackingBytes() const {
+  constexpr uint64_t kLowBytes = 64 * 1024 * 1024;
+  struct statvfs info{};
+  const std::optional<uint64_t> free_bytes = FreeBytes();
+  if (!free_bytes || fstatvfs(fd_.get(), &info) != 0) return 0;
+  const uint64_t size_bytes = static_cast<uint64_t>(info.f_blocks) * info.f_frsize;
+  const uint64_t low_bytes = std::min(kLowBytes, size_bytes / 50);
+  return low_bytes - std::min(low_bytes, *free_bytes);
+}
+
 bool TraceFile::HasRoom(uint64_t end_bytes) {
   const std::optional<uint64_t> free_bytes = FreeBytes();
   if (free_bytes && *free_bytes == 0) return false;

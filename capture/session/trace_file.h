@@ -71,9 +71,10 @@ class TraceFile : public ByteSink {
   // name. Last call. kResourceExhausted: the disk is full, PATH.partial holds what fitted.
   Status Finish();
 
-  // Free bytes of the file system beyond those that are left to others; absent: not known. Any
-  // thread, before Finish.
-  std::optional<uint64_t> FreeBytes() const;
+  // How many bytes should become free, or the disk is soon full: what is free beyond that which is
+  // left to others falls so far short of 64 MiB or of a 50th of a smaller file system. Any thread,
+  // before Finish.
+  uint64_t LackingBytes() const;
 
   // No room: nothing is being written until there is. Any thread.
   bool full() const { return full_.load(); }
@@ -95,6 +96,8 @@ class TraceFile : public ByteSink {
   void SyncNow(std::unique_lock<std::mutex>* lock);
   // Of the blocks that hold what was written since the last sync.
   uint64_t UnsyncedBlockBytes() const;
+  // Free bytes of the file system beyond those that are left to others; absent: not known.
+  std::optional<uint64_t> FreeBytes() const;
   bool HasRoom(uint64_t end_bytes);
   Status Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const;
 

@@ -1,4 +1,5 @@
-"""Disks that come, go, come back or are exchanged while `record --all` runs; and a recorder in a PID namespace of its own."""
+"""Disks that come, go, come back or are exchanged while `record --all` runs; a full disk of the traces; a recorder in a
+PID namespace of its own."""
 
 import os
 import unittest
@@ -41,6 +42,24 @@ for source in bpf tracefs; do
   while [ -e /sys/block/sda ]; do sleep 0.1; done
 done
 
+# The disk of the traces runs full, of which others wrote the last part.
+mkdir /small
+mount -t tmpfs -o size=24m small /small
+for day in 21 22 23; do
+  /usr/bin/dd if=/dev/zero of=/small/vda_2026-10-${day}T00-00-00.tape bs=1M count=6 2> /dev/null
+  touch -d "2026-10-$day 00:00" /small/vda_2026-10-${day}T00-00-00.tape
+done
+blktape record --device nvme0n1 --rotate 1d --keep 1G -o /small 2> /out/small.log & recorder=$!
+await ^recording small
+/usr/bin/dd if=/dev/zero of=/small/other bs=64k count=$(($(df -k /small | tail -1 | awk '{print $4}') / 64)) 2> /dev/null || true
+await "nearly full" small
+read_disk nvme0n1 10
+sleep 1
+kill -TERM $recorder
+attempt small wait $recorder
+ls /small > /out/small.left
+umount /small
+
 # What it writes itself is left out by the ids of its threads, which are others inside than outside.
 mkfs.ext4 -q /dev/nvme0n1
 mount -t ext4 /dev/nvme0n1 /mnt
@@ -75,6 +94,15 @@ class ComingsTest(unittest.TestCase):
                 # Each has a place of its own in the last one's list.
                 info = blktape.as_json("info", result.path(source + "/" + sorted(names, key=len)[-1]), accept=(0, 3))
                 self.assertEqual([device["name"] for device in info["header"]["devices"]].count("sda"), 3)
+        with self.subTest("a full disk"):
+            self.assertEqual(result.rc("small"), 0, result.text("small.log"))
+            self.assertIn("the disk is nearly full: removed /small/vda_2026-10-21", result.text("small.log"))
+            self.assertNotIn("waiting for space", result.text("small.log"))
+            left = result.text("small.left").split()
+            self.assertNotIn("vda_2026-10-21T00-00-00.tape", left)
+            self.assertIn("vda_2026-10-23T00-00-00.tape", left)
+            self.assertIn("other", left)
+        for source in ("bpf", "tracefs"):
             with self.subTest("inside", source=source):
                 self.assertEqual(result.rc("inside_" + source), 0, result.text("inside_%s.err" % source))
                 rows = blktape.dump(result.path("inside_%s.tape" % source))
