@@ -320,7 +320,8 @@ Command RecordCommand() {
     declare->Size("--rotate-size", &flags->rotate_bytes,
                   "Into a folder: begin a new file at this size, as in 500M");
     declare->Size("--keep", &flags->keep_bytes,
-                  "Into a folder: remove the oldest traces once all are larger, as in 5G");
+                  "Into a folder: remove the oldest traces once all are larger, as in 5G, or the "
+                  "disk is nearly full");
     std::vector<std::string> sources = {"auto"};
     for (const std::string& name : LiveSourceNames()) sources.push_back(name);
     declare->Choice("--source", &flags->source, sources,
