@@ -67,21 +67,22 @@ std::string NamesOf(const std::vector<Disk>& devices) {
   return names;
 }
 
-// `quiet`: says nothing of what lies on what.
-Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags, bool quiet) {
+void AddNew(const std::vector<Disk>& found, std::vector<Disk>* chosen) {
+  for (const Disk& device : found) {
+    const bool known = std::any_of(chosen->begin(), chosen->end(),
+                                   [&](const Disk& one) { return one.dev == device.dev; });
+    if (!known) chosen->push_back(device);
+  }
+}
+
+Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags) {
   const BlockDevices sysfs;
   std::vector<Disk> chosen;
-  const auto add = [&chosen](const std::vector<Disk>& found) {
-    for (const Disk& device : found) {
-      const bool known = std::any_of(chosen.begin(), chosen.end(),
-                                     [&](const Disk& one) { return one.dev == device.dev; });
-      if (!known) chosen.push_back(device);
-    }
-  };
+  const auto add = [&chosen](const std::vector<Disk>& found) { AddNew(found, &chosen); };
   for (const std::string& name : flags.devices) {
     ASSIGN_OR_RETURN(const std::vector<Disk> found, sysfs.Under(name));
     const std::string base = name.substr(name.rfind('/') + 1);
-    if (!quiet && (found.size() != 1 || found[0].description.name() != base)) {
+    if (found.size() != 1 || found[0].description.name() != base) {
       std::fprintf(stderr, "%s lies on %s: recording that\n", name.c_str(), NamesOf(found).c_str());
     }
     add(found);
@@ -101,6 +102,26 @@ Result<std::vector<Disk>> ChooseDevices(const RecordFlags& flags, bool quiet) {
   return chosen;
 }
 
+// What was asked for, as the machine is now. What a path lay on at the start goes by the names of
+// the disks: once unmounted it lies on another one.
+Result<std::vector<Disk>> FindAgain(const RecordFlags& flags, const std::vector<Disk>& at_start) {
+  const BlockDevices sysfs;
+  std::vector<Disk> found;
+  std::vector<std::string> names = flags.devices;
+  if (!flags.mounts.empty()) {
+    for (const Disk& disk : at_start) names.push_back(disk.description.name());
+  }
+  for (const std::string& name : names) {
+    const Result<std::vector<Disk>> disks = sysfs.Under(name);
+    if (disks.ok()) AddNew(*disks, &found);
+  }
+  if (flags.all) {
+    const Result<std::vector<Disk>> disks = sysfs.AllPhysical();
+    if (disks.ok()) AddNew(*disks, &found);
+  }
+  return found;
+}
+
 Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const BufferPlan& buffers) {
   SessionOptions options;
   for (const std::string& names : flags.ops) RETURN_IF_ERROR(options.filter.AddOps(names));
@@ -116,7 +137,6 @@ Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const Buffer
   }
   options.buffer_limit_bytes = buffers.limit_bytes;
   options.file.leave_free_bytes = flags.leave_free_bytes;
-  options.find_disks = [&flags] { return ChooseDevices(flags, /*quiet=*/true); };
   options.waits_for_disks = flags.all;
   return options;
 }
@@ -245,12 +265,13 @@ Result<int> Record(const RecordFlags& flags) {
     return kExitOk;
   }
   SourceRequest request;
-  ASSIGN_OR_RETURN(request.devices, ChooseDevices(flags, /*quiet=*/false));
+  ASSIGN_OR_RETURN(request.devices, ChooseDevices(flags));
   ASSIGN_OR_RETURN(const Output output, Output::Create(flags, request.devices));
   request.kind = flags.source;
   const BufferPlan buffers = PlanBuffersHere();
   request.buffer_bytes_per_cpu = flags.buffer_bytes;
-  ASSIGN_OR_RETURN(const SessionOptions options, MakeSessionOptions(flags, buffers));
+  ASSIGN_OR_RETURN(SessionOptions options, MakeSessionOptions(flags, buffers));
+  options.find_disks = [&flags, &request] { return FindAgain(flags, request.devices); };
   RaiseOpenFilesLimit();
   // From here on a signal ends the recording in order.
   RecordSignals signals;
