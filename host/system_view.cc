@@ -1,12 +1,15 @@
 #include "host/system_view.h"
 
 #include <fcntl.h>
+#include <linux/dm-ioctl.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -52,6 +55,49 @@ class Machine : public SystemView {
       identity.block = DeviceNumber{major(info.lo_rdevice), minor(info.lo_rdevice)};
     }
     return identity;
+  }
+
+  Result<std::string> DeviceMapperTable(const std::string& name) const override {
+    ASSIGN_OR_RETURN(const std::string text, Read(kClassBlock + name + "/dev"));
+    const std::optional<DeviceNumber> number = ParseDeviceNumber(text);
+    const UniqueFd control(open("/dev/mapper/control", O_RDWR | O_CLOEXEC));
+    if (!control || !number) return ErrnoStatus(errno, "/dev/mapper/control");
+    for (size_t bytes = 16 << 10; bytes <= 16 << 20; bytes *= 4) {
+      std::vector<char> buffer(bytes);
+      dm_ioctl header{};
+      header.version[0] = DM_VERSION_MAJOR;
+      header.data_size = static_cast<uint32_t>(bytes);
+      header.data_start = sizeof(header);
+      header.flags = DM_STATUS_TABLE_FLAG;
+      header.dev = makedev(number->major, number->minor);
+      std::memcpy(buffer.data(), &header, sizeof(header));
+      if (ioctl(control.get(), DM_TABLE_STATUS, buffer.data()) != 0) {
+        return ErrnoStatus(errno, name + ": device-mapper table");
+      }
+      std::memcpy(&header, buffer.data(), sizeof(header));
+      if ((header.flags & DM_BUFFER_FULL_FLAG) != 0) continue;
+      return TableText(buffer, header);
+    }
+    return Status(StatusCode::kResourceExhausted, name + ": its device-mapper table is too long");
+  }
+
+ private:
+  // linux/dm-ioctl.h: each target's specification and, after it, its arguments up to a NUL byte.
+  static std::string TableText(const std::vector<char>& buffer, const dm_ioctl& header) {
+    std::string text;
+    size_t at = header.data_start;
+    for (uint32_t i = 0; i < header.target_count; ++i) {
+      dm_target_spec spec{};
+      if (at + sizeof(spec) >= buffer.size()) break;
+      std::memcpy(&spec, buffer.data() + at, sizeof(spec));
+      const char* const arguments = buffer.data() + at + sizeof(spec);
+      text += std::to_string(spec.sector_start) + " " + std::to_string(spec.length) + " " +
+              std::string(spec.target_type, strnlen(spec.target_type, sizeof(spec.target_type))) +
+              " " + std::string(arguments, strnlen(arguments, buffer.size() - at - sizeof(spec))) +
+              "\n";
+      at = header.data_start + spec.next;
+    }
+    return text;
   }
 };
 

@@ -45,6 +45,9 @@ class SystemView {
   virtual std::optional<FileIdentity> Identify(const std::string& path) const = 0;
   // What the loop device `name` lies on; absent if it is set up on nothing, or is no loop device.
   virtual std::optional<FileIdentity> LoopBacking(const std::string& name) const = 0;
+  // The table of the device-mapper device `name` ("dm-0"), a line a target as `dmsetup table`
+  // prints them. Fails where the kernel does not tell it, as to those without the right to.
+  virtual Result<std::string> DeviceMapperTable(const std::string& name) const = 0;
 };
 
 // The machine we run on.

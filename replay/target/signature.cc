@@ -42,15 +42,16 @@ std::string Describe(blkid_probe probe) {
 
 }  // namespace
 
-Result<std::optional<std::string>> FindSignature(const std::string& path) {
+Result<std::optional<std::string>> FindSignature(const std::string& path, const std::string& name) {
+  const std::string& as = name.empty() ? path : name;
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return ErrnoStatus(errno, path);
+  if (!fd) return ErrnoStatus(errno, as);
   const std::unique_ptr<blkid_struct_probe, decltype(&blkid_free_probe)> probe(blkid_new_probe(),
                                                                                &blkid_free_probe);
-  if (probe == nullptr) return ErrnoStatus(ENOMEM, path + ": libblkid");
+  if (probe == nullptr) return ErrnoStatus(ENOMEM, as + ": libblkid");
   errno = 0;
   if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0) {
-    return ErrnoStatus(errno != 0 ? errno : EIO, path + ": libblkid");
+    return ErrnoStatus(errno != 0 ? errno : EIO, as + ": libblkid");
   }
   blkid_probe_enable_superblocks(probe.get(), 1);
   blkid_probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE |
@@ -61,7 +62,7 @@ Result<std::optional<std::string>> FindSignature(const std::string& path) {
   while (true) {
     errno = 0;
     const int outcome = blkid_do_probe(probe.get());
-    if (outcome < 0) return ErrnoStatus(errno != 0 ? errno : EIO, path + ": libblkid");
+    if (outcome < 0) return ErrnoStatus(errno != 0 ? errno : EIO, as + ": libblkid");
     if (outcome != 0) break;
     const std::string one = Describe(probe.get());
     if (one.empty()) continue;

@@ -4,15 +4,18 @@
 #include <fmt/format.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -35,6 +38,12 @@ namespace {
 
 constexpr char kClassBlock[] = "/sys/class/block/";
 constexpr char kScratchMark[] = "user.blktape.scratch";
+#ifndef BLKGETDISKSEQ
+#define BLKGETDISKSEQ _IOR(0x12, 128, uint64_t)  // since Linux 5.15
+#endif
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342  // "XFSB"
+#endif
 constexpr size_t kProbeAlignment = 4096;
 constexpr size_t kProbeBytes = 1 << 20;
 // A file of more data than this is not read through to find out whether it is all zeroes.
@@ -92,8 +101,8 @@ bool AllZero(const std::byte* data, size_t bytes) {
 }
 
 // Whether a file of ours may be overwritten unasked: marked as scratch, or nothing but zeroes.
-Result<bool> IsScratch(const std::string& path, uint64_t size_bytes) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<bool> IsScratch(const std::string& pinned, const std::string& path, uint64_t size_bytes) {
+  const UniqueFd fd(open(pinned.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return ErrnoStatus(errno, path);
   if (fgetxattr(fd.get(), kScratchMark, nullptr, 0) >= 0) return true;
   const AlignedBuffer buffer = MakeAlignedBuffer(kProbeBytes);
@@ -198,6 +207,7 @@ class OpenTarget : public Target {
                         " has no size: no medium, not set up, or an empty file\n"
                         "  try:  a file of the size of the recorded disk: truncate -s 8G FILE");
     }
+    pin_.reset();
     FindAbilities();
     description_.set_size_bytes(size_bytes_);
     description_.set_logical_block_bytes(direct_.block_bytes);
@@ -205,22 +215,27 @@ class OpenTarget : public Target {
   }
 
  private:
+  // From here on the path is for messages: what lies there now is what is checked and opened. A
+  // descriptor of this kind gives no access and is in nobody's way.
   Status Identify() {
-    const std::optional<FileIdentity> identity = MachineView().Identify(path_);
-    if (!identity) {
+    pin_.reset(open(path_.c_str(), O_PATH | O_CLOEXEC));
+    struct stat info{};
+    if (!pin_ || fstat(pin_.get(), &info) != 0) {
+      if (errno != ENOENT && errno != ENOTDIR) return ErrnoStatus(errno, path_);
       return Status(StatusCode::kNotFound,
                     path_ +
                         ": there is no such device or file\n"
                         "  try:  lsblk lists devices; truncate -s 8G FILE makes a scratch file");
     }
-    identity_ = *identity;
+    identity_ = IdentityOf(info);
+    pinned_ = fmt::format("/proc/self/fd/{}", pin_.get());
     if (identity_.block || identity_.regular) return OkStatus();
     return Status(StatusCode::kInvalidArgument,
                   path_ + " is neither a block device nor a regular file");
   }
 
   Status DescribeBlockDevice() {
-    const SystemView& system = MachineView();
+    const SystemView& system = *options_.system;
     const std::optional<std::string> name = KernelName(system, *identity_.block);
     if (!name) {
       return Status(StatusCode::kFailedPrecondition,
@@ -236,6 +251,9 @@ class OpenTarget : public Target {
     description_.set_minor(identity_.block->minor);
     description_.set_path(path_);
     description_.set_serial(SerialOf(disk_folder_));
+    if (const auto sequence = ReadAttribute(disk_folder_ + "/diskseq"); sequence.ok()) {
+      disk_sequence_ = *sequence;
+    }
     return OkStatus();
   }
 
@@ -246,7 +264,8 @@ class OpenTarget : public Target {
   }
 
   Status CheckMayWrite() const {
-    RETURN_IF_ERROR(CheckNotInUse(MachineView(), path_, identity_, options_.keep_paths));
+    RETURN_IF_ERROR(CheckNotInUse(*options_.system, path_, identity_, options_.keep_paths));
+    if (!is_block_device()) RETURN_IF_ERROR(CheckUnwritten());
     if (is_block_device()) {
       if (const auto read_only = ReadAttribute(folder_ + "/ro");
           read_only.ok() && *read_only == "1") {
@@ -256,10 +275,12 @@ class OpenTarget : public Target {
       }
     }
     if (options_.overwrite) return OkStatus();
-    ASSIGN_OR_RETURN(const std::optional<std::string> signature, FindSignature(path_));
+    ASSIGN_OR_RETURN(const std::optional<std::string> signature, FindSignature(pinned_, path_));
     if (!is_block_device()) {
-      const uint64_t size_bytes = std::filesystem::file_size(path_);
-      ASSIGN_OR_RETURN(const bool scratch, IsScratch(path_, size_bytes));
+      struct stat info{};
+      if (fstat(pin_.get(), &info) != 0) return ErrnoStatus(errno, path_);
+      ASSIGN_OR_RETURN(const bool scratch,
+                       IsScratch(pinned_, path_, static_cast<uint64_t>(info.st_size)));
       if (scratch) return OkStatus();
       return Status(
           StatusCode::kFailedPrecondition,
@@ -295,7 +316,9 @@ class OpenTarget : public Target {
   void OpenPatiently(int flags) {
     Patiently(
         [&] {
-          fd_.reset(open(path_.c_str(), flags));
+          fd_.reset(open(pinned_.c_str(), flags));
+          // Without /proc nothing is written, see CheckNotInUse.
+          if (!fd_ && errno == ENOENT && !options_.write) fd_.reset(open(path_.c_str(), flags));
           return static_cast<bool>(fd_);
         },
         EBUSY);
@@ -307,15 +330,53 @@ class OpenTarget : public Target {
       const std::string disk = "/dev/" + std::filesystem::path(disk_folder_).filename().string();
       ASSIGN_OR_RETURN(disk_lock_, DiskLockOf(disk));
     }
-    const int fd = disk_lock_ != nullptr ? disk_lock_->get() : fd_.get();
+    RETURN_IF_ERROR(LockWhole(disk_lock_ != nullptr ? disk_lock_->get() : fd_.get()));
+    if (is_block_device()) return OkStatus();
+    // The other family of locks, by which virtual machines and databases keep one another out.
+    struct flock whole{};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (fcntl(fd_.get(), F_OFD_SETLK, &whole) == 0) return OkStatus();
+    if (errno != EAGAIN && errno != EACCES) return OkStatus();  // this file system has none
+    return InUse("another program has locked it, or a part of it");
+  }
+
+  Status LockWhole(int fd) const {
     if (Patiently([fd] { return flock(fd, LOCK_EX | LOCK_NB) == 0; }, EWOULDBLOCK)) {
       return OkStatus();
     }
+    return InUse("another program has locked it");
+  }
+
+  Status InUse(const std::string& reason) const {
     return Status(StatusCode::kFailedPrecondition,
-                  path_ +
-                      " is in use: another program has locked it\n"
-                      "  try:  fuser -v " +
-                      path_ + (is_block_device() ? "; or another device" : "; or another file"));
+                  path_ + " is in use: " + reason + "\n  try:  fuser -v " + path_ +
+                      (is_block_device() ? "; or another device" : "; or another file"));
+  }
+
+  // Whether nobody has the file open for writing: of processes that this user may not look into and
+  // of the kernel /proc does not tell, but no lease is granted then.
+  Status CheckUnwritten() const {
+    const UniqueFd look(open(pinned_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!look) return ErrnoStatus(errno, path_);
+    // Says more about another replay than that it writes.
+    RETURN_IF_ERROR(LockWhole(look.get()));
+    struct statfs system{};
+    if (fstatfs(look.get(), &system) != 0 || !GrantsLeases(system.f_type)) return OkStatus();
+    // Who opens it for writing within this moment sends us a signal, which would end us by default.
+    if (fcntl(look.get(), F_SETSIG, SIGURG) != 0) return OkStatus();
+    const bool granted =
+        Patiently([&look] { return fcntl(look.get(), F_SETLEASE, F_RDLCK) == 0; }, EAGAIN);
+    if (!granted && errno == EAGAIN) return InUse("it is open for writing");
+    if (granted) (void)fcntl(look.get(), F_SETLEASE, F_UNLCK);
+    return OkStatus();
+  }
+
+  // Of these it is known that a lease is refused for no other reason than a writer.
+  static bool GrantsLeases(decltype(statfs::f_type) type) {
+    constexpr decltype(statfs::f_type) kLocal[] = {
+        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC};
+    return std::find(std::begin(kLocal), std::end(kLocal), type) != std::end(kLocal);
   }
 
   Status OpenDescriptor() {
@@ -354,26 +415,33 @@ class OpenTarget : public Target {
     if (fstat(fd_.get(), &info) != 0) return ErrnoStatus(errno, path_);
     const FileIdentity opened = IdentityOf(info);
     if (is_block_device()) {
+      uint64_t opened_sequence = 0;
+      const auto sequence = ReadAttribute(disk_folder_ + "/diskseq");
+      const bool replaced = sequence.ok() &&
+                            ioctl(fd_.get(), BLKGETDISKSEQ, &opened_sequence) == 0 &&
+                            (*sequence != std::to_string(opened_sequence) ||
+                             (!disk_sequence_.empty() && *sequence != disk_sequence_));
+      if (replaced) return BecameAnother();
       name_of_identity_ = fmt::format("device {}:{}, {} bytes", opened.block->major,
                                       opened.block->minor, size_bytes_);
       if (!description_.serial().empty()) name_of_identity_ += ", serial " + description_.serial();
       // No other disk of this boot has had it.
-      if (const auto sequence = ReadAttribute(disk_folder_ + "/diskseq"); sequence.ok()) {
-        name_of_identity_ += ", diskseq " + *sequence;
-      }
+      if (sequence.ok()) name_of_identity_ += ", diskseq " + *sequence;
     } else {
       name_of_identity_ =
           fmt::format("file {}:{} inode {}", major(info.st_dev), minor(info.st_dev), info.st_ino);
     }
-    if (!opened.SameAs(identity_)) {
-      return Status(StatusCode::kFailedPrecondition,
-                    path_ + " became another device or file just now\n  try:  again");
-    }
+    if (!opened.SameAs(identity_)) return BecameAnother();
     if (options_.identity.empty() || options_.identity == name_of_identity_) return OkStatus();
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{} is not what it was when this began ({}), but {}\n"
                               "  try:  lsblk; then again, if that may be written",
                               path_, options_.identity, name_of_identity_));
+  }
+
+  Status BecameAnother() const {
+    return Status(StatusCode::kFailedPrecondition,
+                  path_ + " became another device or file just now\n  try:  again");
   }
 
   Status ReadGeometry() {
@@ -420,6 +488,9 @@ class OpenTarget : public Target {
 
   const std::string path_;
   const TargetOptions options_;
+  UniqueFd pin_;               // while Open() runs: what the path led to
+  std::string pinned_;         // a path to that
+  std::string disk_sequence_;  // of the disk when it was described
   FileIdentity identity_;
   std::string name_of_identity_;
   std::string folder_;       // of the device itself in sysfs

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
+#include "host/system_view.h"
 
 namespace blktape {
 
@@ -20,6 +21,8 @@ struct TargetOptions {
   std::vector<std::string> keep_paths = {};
   // identity() of the target that was meant; empty: whatever the path leads to.
   std::string identity = {};
+  // Where it is looked up who uses it.
+  const SystemView* system = &MachineView();
 };
 
 // What a target can do besides reading and writing.
@@ -34,7 +37,10 @@ struct TargetAbilities {
 // is mounted (itself, a partition, a holder), swap, held (LVM, RAID, crypt), in use (O_EXCL), or
 // bears a known signature without `overwrite`. A block device that is written needs `overwrite`
 // whatever it holds; so does a file that holds anything but zeroes, unless CreateScratchFile made
-// it. While it is open for writing nobody can mount the device or replay onto the file.
+// it. What is checked is what is opened, wherever the path leads meanwhile. While it is open for
+// writing nobody can mount the device or replay onto the file; and who keeps to locks (flock, and
+// on files those of fcntl, as QEMU does) leaves it alone. A file that anybody has open for writing,
+// the kernel included, is refused, where its file system grants leases (fcntl(2)).
 class Target {
  public:
   // Messages name path, reason and the way out. kFailedPrecondition: refused, or another one than

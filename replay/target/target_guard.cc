@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "replay/target/shared_sectors.h"
+
 namespace blktape {
 namespace {
 
@@ -26,6 +28,10 @@ struct Node {
   std::string relation;
   bool holder = false;  // stacked on the target: alone a reason to refuse
 };
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // A mounted file system or swap area, or what looks like one.
 struct Mount {
@@ -152,6 +158,8 @@ class Guard {
                     "\n  try:  mount -t sysfs sysfs /sys");
     }
     CollectNodes(*name, number);
+    std::vector<std::string> below;
+    if (way_down_.empty()) below = AddSharers(*name);
     // The most telling reason first: a mount, then swap, then a holder.
     for (const Node& node : nodes_) RETURN_IF_ERROR(CheckMounts(node));
     for (const Node& node : nodes_) RETURN_IF_ERROR(CheckSwaps(node));
@@ -167,14 +175,17 @@ class Guard {
         return RefuseOpen(Subject(node), *writer);
       }
     }
-    const std::string disk = DiskOfPartition(system_, *name).value_or(*name);
+    below.push_back(DiskOfPartition(system_, *name).value_or(*name));
     for (const Loop& loop : loops_) {
-      if (loop.name != disk) continue;
+      if (!Contains(below, loop.name)) continue;
       // What is written to a loop device is written below it, which it does not claim.
-      way_down_.push_back(disk);
-      if (loop.backing.block) return CheckBlock(*loop.backing.block, keep_paths);
+      way_down_.push_back(loop.name);
+      if (loop.backing.block) {
+        RETURN_IF_ERROR(CheckBlock(*loop.backing.block, keep_paths));
+        continue;
+      }
       const std::string as = path_ + ": its backing file";
-      RETURN_IF_ERROR(CheckFile(loop.backing, as, disk));
+      RETURN_IF_ERROR(CheckFile(loop.backing, as, loop.name));
       RETURN_IF_ERROR(CheckKept(loop.backing, as, keep_paths));
     }
     return OkStatus();
@@ -231,6 +242,63 @@ class Guard {
     for (size_t i = 0; i < own; ++i) AddStacked(i);
   }
 
+  // Devices that lie on sectors of the target without being stacked on it, which claim none of
+  // their own: what it is made of, other tables of the device mapper over those, and the same drive
+  // by another path. Returns what it is made of.
+  std::vector<std::string> AddSharers(const std::string& name) {
+    const SectorMap map(system_);
+    const std::vector<std::string> below = map.Below(name);
+    const std::vector<Extent> written = map.WrittenBy(name);
+    const size_t own = nodes_.size();
+    const auto is_own = [&](const std::string& other) {
+      return std::any_of(nodes_.begin(), nodes_.begin() + static_cast<ptrdiff_t>(own),
+                         [&other](const Node& node) { return node.name == other; });
+    };
+    const std::vector<std::string> later = UnderLoops(name);
+    std::vector<std::string> others;
+    for (const std::string& other : system_.List("/sys/class/block")) {
+      const std::string disk = DiskOfPartition(system_, other).value_or(other);
+      if (is_own(other) || Contains(later, other) || Contains(later, disk)) continue;
+      if (Contains(below, other)) {
+        Add({other, NumberOf(other), Title(other) + " below it", false});
+        continue;
+      }
+      if (!Overlap(written, map.NeededBy(other))) continue;
+      const std::optional<std::string> id = map.DriveId(disk);
+      if (!id || Contains(below, disk) || is_own(disk)) {
+        others.push_back(other);
+        continue;
+      }
+      Add({other, NumberOf(other), other + ", the same drive by another path (" + *id + "),",
+           false});
+      for (const std::string& above : system_.List(kClassBlock + other + "/holders")) {
+        if (!is_own(above) && !Contains(below, above)) {
+          Add({above, NumberOf(above), Title(above) + " on the same drive by another path", true});
+        }
+      }
+    }
+    for (const std::string& other : others) {
+      Add({other, NumberOf(other), Title(other) + " on the same sectors", false});
+    }
+    return below;
+  }
+
+  // The devices below a loop device and their disks, which CheckBlock comes to by itself.
+  std::vector<std::string> UnderLoops(const std::string& name) const {
+    std::vector<std::string> under = {DiskOfPartition(system_, name).value_or(name)};
+    for (size_t i = 0; i < under.size(); ++i) {
+      for (const Loop& loop : loops_) {
+        if (loop.name != under[i] || !loop.backing.block) continue;
+        const std::optional<std::string> backing = KernelName(system_, *loop.backing.block);
+        if (!backing || Contains(under, *backing)) continue;
+        under.push_back(*backing);
+        if (const auto disk = DiskOfPartition(system_, *backing)) under.push_back(*disk);
+      }
+    }
+    under.erase(under.begin());
+    return under;
+  }
+
   void AddPartitions(size_t index, const std::string& relation) {
     const Node node = nodes_[index];
     for (const std::string& part : system_.List(kClassBlock + node.name)) {
@@ -250,7 +318,7 @@ class Guard {
         if (loop.backing.block && loop.backing.block == node.number) above.push_back(loop.name);
       }
       for (const std::string& name : above) {
-        if (std::find(way_down_.begin(), way_down_.end(), name) != way_down_.end()) continue;
+        if (Contains(way_down_, name)) continue;
         const size_t before = nodes_.size();
         Add({name, NumberOf(name), Title(name) + " on it", true});
         if (nodes_.size() == before) continue;

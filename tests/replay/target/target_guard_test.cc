@@ -43,6 +43,19 @@ class FakeSystem : public SystemView {
     return path.ok() ? Identify(*path) : std::nullopt;
   }
 
+  Result<std::string> DeviceMapperTable(const std::string& name) const override {
+    return Read("table of " + name);
+  }
+
+  // A device-mapper device by its table.
+  void Mapper(const std::string& name, uint32_t minor, const std::string& title,
+              const std::string& below, const std::string& table) {
+    Disk(name, 254, minor);
+    files_["/sys/class/block/" + name + "/dm/name"] = title;
+    files_["/sys/class/block/" + name + "/slaves/" + below] = "";
+    files_["table of " + name] = table;
+    Holder(below, name);
+  }
   void Disk(const std::string& name, uint32_t major, uint32_t minor) {
     files_["/sys/class/block/" + name + "/dev"] =
         std::to_string(major) + ":" + std::to_string(minor);
@@ -312,6 +325,133 @@ TEST_F(TargetGuardTest, ADeviceThatSysfsDoesNotShowIsRefused) {
 TEST_F(TargetGuardTest, LinesThatAreNotAsDocumentedArePassedOver) {
   system_.Put("/proc/self/mountinfo", "\n36 35\nx y z\n36 35 8:16 / /data rw -\n- - - -\n");
   EXPECT_TRUE(system_.Check("/dev/sdb").ok());
+}
+
+TEST_F(TargetGuardTest, AnotherMapOverTheSameSectorsThatIsMountedIsRefused) {
+  system_.Mapper("dm-0", 0, "scratch", "sdb", "0 2000 linear 8:16 1000");
+  system_.Mapper("dm-1", 1, "home", "sdb", "0 500 linear 8:16 0\n500 100 linear 8:16 2900");
+  EXPECT_TRUE(system_.Check("/dev/dm-0").ok());
+  system_.Mount("254:1", "/home", "ext4", "/dev/mapper/home");
+  ExpectRefused("/dev/dm-0", "/dev/dm-0: dm-1 (home) on the same sectors is mounted on /home");
+}
+
+TEST_F(TargetGuardTest, ANeighbourOnTheSameDiskIsNot) {
+  system_.Mapper("dm-0", 0, "vg-scratch", "sdb", "0 2000 linear 8:16 1000");
+  system_.Mapper("dm-1", 1, "vg-home", "sdb", "0 1000 linear 8:16 0\n1000 100 linear 8:16 3000");
+  system_.Mount("254:1", "/home", "ext4", "/dev/mapper/vg-home");
+  EXPECT_TRUE(system_.Check("/dev/dm-0").ok());
+}
+
+TEST_F(TargetGuardTest, MapsOverMapsAreFollowedDownToTheSectors) {
+  system_.Mapper("dm-0", 0, "a", "sdb", "0 1000 linear 8:16 0");
+  system_.Mapper("dm-1", 1, "b", "sdb", "0 1000 linear 8:16 500");
+  system_.Mapper("dm-2", 2, "a-low", "dm-0", "0 500 linear 254:0 0");
+  system_.Mapper("dm-3", 3, "b-crypt", "dm-1",
+                 "0 484 crypt aes-xts-plain64 :64:logon:x 0 254:1 16");
+  system_.Mount("254:3", "/secret", "ext4", "/dev/mapper/b-crypt");
+  // Sectors 0 to 499 and 516 to 999.
+  EXPECT_TRUE(system_.Check("/dev/dm-2").ok());
+  system_.Put("table of dm-2", "0 517 linear 254:0 0");
+  ExpectRefused("/dev/dm-2", "dm-3 (b-crypt) on the same sectors is mounted on /secret");
+}
+
+// A snapshot's content is its origin's where it has none of its own.
+TEST_F(TargetGuardTest, TheOriginOfAMountedSnapshotIsRefusedAndASnapshotOfAMountedOriginIsNot) {
+  system_.Mapper("dm-0", 0, "real", "sdb", "0 1000 linear 8:16 0");
+  system_.Mapper("dm-1", 1, "cow", "sdb", "0 100 linear 8:16 1000");
+  system_.Mapper("dm-2", 2, "origin", "dm-0", "0 1000 snapshot-origin 254:0");
+  system_.Mapper("dm-3", 3, "snap", "dm-0", "0 1000 snapshot 254:0 254:1 P 8");
+  system_.Holder("dm-1", "dm-3");
+  FakeSystem other = system_;
+  system_.Mount("254:3", "/backup", "ext4", "/dev/mapper/snap");
+  ExpectRefused("/dev/dm-2", "dm-3 (snap) on the same sectors is mounted on /backup");
+  other.Mount("254:2", "/", "ext4", "/dev/mapper/origin");
+  EXPECT_TRUE(other.Check("/dev/dm-3").ok());
+}
+
+// Where the table is kept from us, all of what is below counts; but LVM keeps its volumes apart.
+TEST_F(TargetGuardTest, AMapWhoseTableIsUnknownIsOverAllThatIsBelowIt) {
+  system_.Mapper("dm-0", 0, "a", "sdb", "");
+  system_.Mapper("dm-1", 1, "b", "sdb", "");
+  system_.Remove("table of dm-0");
+  system_.Remove("table of dm-1");
+  system_.Mount("254:1", "/home", "ext4", "/dev/mapper/b");
+  ExpectRefused("/dev/dm-0", "dm-1 (b) on the same sectors is mounted on /home");
+  system_.Put("/sys/class/block/dm-0/dm/uuid", "LVM-aaaa1");
+  system_.Put("/sys/class/block/dm-1/dm/uuid", "LVM-aaaa2");
+  EXPECT_TRUE(system_.Check("/dev/dm-0").ok());
+}
+
+TEST_F(TargetGuardTest, AMapOverADiskThatAProgramWritesToIsRefused) {
+  system_.Mapper("dm-0", 0, "a", "sdb", "0 1000 linear 8:16 0");
+  system_.Put("/proc/4000012/comm", "qemu");
+  system_.Put("/proc/4000012/fd/7", "");
+  system_.Put("/proc/4000012/fdinfo/7", "flags:\t0100002");
+  system_.Identity("/proc/4000012/fd/7", {.inode = 5, .block = DeviceNumber{8, 16}});
+  ExpectRefused("/dev/dm-0", "/dev/dm-0: sdb below it is open for writing in process 4000012");
+}
+
+class TwoPathsTest : public TargetGuardTest {
+ protected:
+  void SetUp() override {
+    TargetGuardTest::SetUp();
+    for (const auto& [disk, minor] : {std::pair("sdc", 32u), std::pair("sdd", 48u)}) {
+      const std::string folder = "/sys/class/block/" + std::string(disk);
+      system_.Disk(disk, 8, minor);
+      system_.Put(folder + "/size", "10000");
+      system_.Put(folder + "/device/wwid", "naa.5000c500a1b2c3d4");
+      for (uint32_t part : {1u, 2u}) {
+        const std::string name = disk + std::to_string(part);
+        system_.Partition(disk, name, 8, minor + part);
+        system_.Put("/sys/class/block/" + name + "/start", std::to_string(part * 2048));
+        system_.Put("/sys/class/block/" + name + "/size", "2048");
+      }
+    }
+  }
+};
+
+TEST_F(TwoPathsTest, ADriveInUseByItsOtherPathIsRefused) {
+  EXPECT_TRUE(system_.Check("/dev/sdc").ok());
+  system_.Mount("8:49", "/data", "ext4", "/dev/sdd1");
+  ExpectRefused("/dev/sdc",
+                "/dev/sdc: sdd1, the same drive by another path (naa.5000c500a1b2c3d4), is mounted "
+                "on /data");
+  ExpectRefused("/dev/sdc1", "sdd1, the same drive by another path");
+  EXPECT_TRUE(system_.Check("/dev/sdc2").ok()) << "another partition of it";
+  EXPECT_TRUE(system_.Check("/dev/sda").ok());
+}
+
+TEST_F(TwoPathsTest, ADriveHeldByItsOtherPathIsRefused) {
+  system_.Disk("md0", 9, 0);
+  system_.Put("/sys/class/block/md0/md/level", "raid1");
+  system_.Put("/sys/class/block/md0/slaves/sdd", "");
+  system_.Holder("sdd", "md0");
+  ExpectRefused("/dev/sdc", "/dev/sdc is held by md0, an array (raid1)");
+}
+
+TEST_F(TwoPathsTest, TheMultipathMapOverBothIsFree) {
+  system_.Mapper("dm-0", 0, "mpatha", "sdc",
+                 "0 10000 multipath 0 0 1 1 service-time 0 2 2 8:32 1 1 8:48 1 1");
+  system_.Put("/sys/class/block/dm-0/slaves/sdd", "");
+  system_.Holder("sdd", "dm-0");
+  EXPECT_TRUE(system_.Check("/dev/dm-0").ok());
+  ExpectRefused("/dev/sdc", "held by dm-0 (mpatha)");
+}
+
+// Cheap bridges say the same of every drive in them.
+TEST_F(TwoPathsTest, AnIdentifierThatTellsNothingIsNone) {
+  system_.Mount("8:49", "/data", "ext4", "/dev/sdd1");
+  for (const char* disk : {"sdc", "sdd"}) {
+    system_.Put("/sys/class/block/" + std::string(disk) + "/device/wwid", "naa.0000000000000000");
+  }
+  EXPECT_TRUE(system_.Check("/dev/sdc").ok());
+  for (const char* disk : {"sdc", "sdd"}) {
+    system_.Put("/sys/class/block/" + std::string(disk) + "/device/model", "Bridge");
+    system_.Put("/sys/class/block/" + std::string(disk) + "/device/vpd_pg80", "S2RBNX0H");
+  }
+  ExpectRefused("/dev/sdc", "(model Bridge serial S2RBNX0H)");
+  system_.Put("/sys/class/block/sdd/size", "20000");
+  EXPECT_TRUE(system_.Check("/dev/sdc").ok()) << "of another size: another drive";
 }
 
 }  // namespace

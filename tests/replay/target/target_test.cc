@@ -3,14 +3,24 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/file.h"
+#include "host/system_view.h"
 #include "tests/replay/target/test_devices.h"
 #include "tests/support/loop_device.h"
 #include "tests/support/requires.h"
@@ -118,6 +128,100 @@ TEST_F(FileTargetTest, AFileThatTookTheNameOfTheOneThatWasMeantIsRefused) {
   MakeSparseFile(folder_.path() + "/other", 8 * kMiB);
   std::filesystem::rename(folder_.path() + "/other", path);
   ExpectRefused(path, {.identity = meant}, "is not what it was when this began (" + meant + ")");
+}
+
+// The machine, on which somebody else works at a given moment of the checks.
+class BusyMachine : public SystemView {
+ public:
+  explicit BusyMachine(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  Result<std::string> Read(const std::string& path) const override {
+    if (path == "/proc/self/mountinfo") meanwhile_();
+    return MachineView().Read(path);
+  }
+  std::vector<std::string> List(const std::string& folder) const override {
+    return MachineView().List(folder);
+  }
+  std::optional<FileIdentity> Identify(const std::string& path) const override {
+    return MachineView().Identify(path);
+  }
+  std::optional<FileIdentity> LoopBacking(const std::string& name) const override {
+    return MachineView().LoopBacking(name);
+  }
+  Result<std::string> DeviceMapperTable(const std::string& name) const override {
+    return MachineView().DeviceMapperTable(name);
+  }
+
+ private:
+  const std::function<void()> meanwhile_;
+};
+
+// A symbolic link that leads to another file once the checks have begun.
+class SwappedLinkTest : public FileTargetTest {
+ protected:
+  void SetUp() override {
+    MakeSparseFile(scratch_, 8 * kMiB);
+    MakeSparseFile(precious_, 8 * kMiB);
+    std::fstream(precious_, std::ios::in | std::ios::out) << "precious";
+  }
+  void LeadTo(const std::string& path) const {
+    std::filesystem::remove(link_);
+    std::filesystem::create_symlink(path, link_);
+  }
+  Result<std::unique_ptr<Target>> OpenWhileItIsSwapped(const std::string& from,
+                                                       const std::string& to) const {
+    LeadTo(from);
+    const BusyMachine machine([this, to] { LeadTo(to); });
+    return Target::Open(link_, {.system = &machine});
+  }
+  const std::string scratch_ = folder_.path() + "/scratch";
+  const std::string precious_ = folder_.path() + "/precious";
+  const std::string link_ = folder_.path() + "/link";
+};
+
+TEST_F(SwappedLinkTest, WhatWasLookedAtFirstIsOpened) {
+  const auto target = OpenWhileItIsSwapped(scratch_, precious_);
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  struct stat opened{};
+  struct stat meant{};
+  ASSERT_EQ(fstat((*target)->fd(), &opened), 0);
+  ASSERT_EQ(stat(scratch_.c_str(), &meant), 0);
+  EXPECT_EQ(opened.st_ino, meant.st_ino);
+}
+
+TEST_F(SwappedLinkTest, AndItsContentIsWhatIsJudged) {
+  const auto target = OpenWhileItIsSwapped(precious_, scratch_);
+  ASSERT_FALSE(target.ok());
+  EXPECT_THAT(target.status().message(), HasSubstr("holds data"));
+}
+
+// /proc does not tell of this process, which stands for one that we may not look into, and for the
+// kernel.
+TEST_F(FileTargetTest, AFileThatAnybodyHasOpenForWritingIsRefused) {
+  const std::string path = Sparse();
+  UniqueFd writer(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct statfs system{};
+  ASSERT_EQ(fstatfs(writer.get(), &system), 0);
+  if (system.f_type == OVERLAYFS_SUPER_MAGIC) GTEST_SKIP() << "leases here mean nothing";
+  ExpectRefused(path, {}, "it is open for writing");
+  writer.reset(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(Target::Open(path, {}).ok()) << "a reader is in nobody's way";
+}
+
+// QEMU locks bytes of its images so, for reading where it shares them.
+TEST_F(FileTargetTest, AFileOfWhichAByteIsLockedIsRefusedAndSoIsWhoComesLater) {
+  const std::string path = Sparse();
+  UniqueFd other(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct flock byte{};
+  byte.l_type = F_RDLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = 100;
+  byte.l_len = 1;
+  ASSERT_EQ(fcntl(other.get(), F_OFD_SETLK, &byte), 0);
+  ExpectRefused(path, {}, "another program has locked it, or a part of it");
+  other.reset(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto target = Target::Open(path, {});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  EXPECT_NE(fcntl(other.get(), F_OFD_SETLK, &byte), 0);
 }
 
 TEST_F(FileTargetTest, AnEmptyFileIsNoTarget) { ExpectRefused(Sparse(0), {}, "has no size"); }
