@@ -107,6 +107,60 @@ class TargetsTest(unittest.TestCase):
                 self.assertRegex(result.text(name + ".err"), reason)
         self.assertEqual(result.rc("free"), 0, result.text("free.err"))
 
+    def test_the_same_sectors_by_another_way_are_refused_and_neighbours_are_not(self):
+        result = self.run_guest(r"""
+            disk=/dev/nvme0n1
+            try() {  # NAME TARGET
+              attempt $1 blktape replay /sample.tape --target $2 --max --to 12s --skip-discards --yes --overwrite \
+                --remap wrap
+            }
+            mounted() {  # DEVICE COMMAND ...: runs it while the device is mounted
+              mount -t ext4 -o ro $1 /mnt
+              shift
+              "$@"
+              umount /mnt
+            }
+            map() { echo "0 32768 linear $disk $2" | dmsetup create $1; }
+            map target 0
+            map beside 32768
+            map across 16384
+            mkfs.ext4 -q /dev/mapper/beside
+            mounted /dev/mapper/beside try beside /dev/mapper/target
+            mkfs.ext4 -q /dev/mapper/across
+            mounted /dev/mapper/across try across /dev/mapper/target
+            dmsetup remove target
+            dmsetup remove beside
+            dmsetup remove across
+            wipefs -qa $disk
+
+            pvcreate -qq $disk
+            vgcreate -qq attic $disk
+            lvcreate -qq --zero n -l 4 -n scratch attic
+            lvcreate -qq --zero n -l 4 -n home attic
+            mkfs.ext4 -q /dev/mapper/attic-home
+            mounted /dev/mapper/attic-home try volume /dev/mapper/attic-scratch
+            vgchange -qq -an attic
+
+            # Two hosts with the same drive behind them, as the identifier in its vital product data says.
+            insmod /modules/scsi_debug.ko dev_size_mb=32 add_host=2 vpd_use_hostno=0
+            until [ -e /dev/sdb ]; do sleep 0.1; done
+            cat /sys/block/sda/device/wwid /sys/block/sdb/device/wwid > /out/wwids
+            mkfs.ext4 -q /dev/sda
+            mounted /dev/sda try path /dev/sdb
+        """, modules=["dm_mod", "ext4", "sd_mod", ("scsi_debug", None)],
+            programs=["mkfs.ext4", "mount", "umount", "wipefs", "pvcreate", "vgcreate", "lvcreate", "vgchange"],
+            disks=[guest.Disk("nvme", 64 << 20)])
+        self.assertEqual(result.rc("beside"), 0, result.text("beside.err"))
+        self.assertEqual(result.rc("volume"), 0, result.text("volume.err"))
+        self.assertEqual(result.rc("across"), 1)
+        self.assertRegex(result.text("across.err"),
+                         r"/dev/mapper/target: dm-2 \(across\) on the same sectors is mounted on /mnt")
+        wwids = result.text("wwids").split("\n")
+        self.assertEqual(wwids[0], wwids[1])
+        self.assertEqual(result.rc("path"), 1)
+        self.assertRegex(result.text("path.err"),
+                         r"/dev/sdb: sda, the same drive by another path \(.*\), is mounted on /mnt")
+
     def figures(self, result, name):
         return json.loads(result.text(name + ".out"))
 
