@@ -109,4 +109,23 @@ std::string FormatCount(uint64_t count) {
   return digits;
 }
 
+std::string FormatCounted(uint64_t count, std::string_view noun) {
+  return FormatCount(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string FormatNumber(double value) {
+  constexpr double kMostCounted = 1e18;
+  constexpr int kMostDecimals = 12;
+  if (!std::isfinite(value) || std::fabs(value) > kMostCounted) return fmt::format("{:g}", value);
+  if (value < 0) return "-" + FormatNumber(-value);
+  if (value >= 99.95) return FormatCount(static_cast<uint64_t>(std::llround(value)));
+  int decimals = 2;  // at and above 1
+  // 0.09996 has to become 0.100: what it rounds to decides.
+  if (value >= 9.995) decimals = 1;
+  for (double least = 0.9995; value < least && value > 0 && decimals < kMostDecimals; least /= 10) {
+    ++decimals;
+  }
+  return value == 0 ? "0" : fmt::format("{:.{}f}", value, decimals);
+}
+
 }  // namespace blktape

@@ -19,5 +19,11 @@ std::string FormatBytes(uint64_t bytes);
 std::string FormatDurationNs(int64_t ns);
 // "1,234,567".
 std::string FormatCount(uint64_t count);
+// "1 I/O", "1,234 I/Os": of a noun whose plural ends in s.
+std::string FormatCounted(uint64_t count, std::string_view noun);
+// A figure without a unit of its own, as a rate or a ratio: "12,450", "118", "9.87", "0.0123".
+// Three significant digits, and above 100 all digits before the point; never in powers of ten.
+// "inf", "nan".
+std::string FormatNumber(double value);
 
 }  // namespace blktape

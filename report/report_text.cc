@@ -160,9 +160,9 @@ std::string TimeText(const Profile& profile, const TextLook& look) {
   uint64_t issued = 0;
   for (const InFlight::Class& one : profile.depth.classes) issued += one.issued;
   return Line("Queue depth",
-              fmt::format("max {}{}, mean {:.2f} while busy, {:.3g} overall; {:.1f} % issued alone",
+              fmt::format("max {}{}, mean {:.2f} while busy, {} overall; {:.1f} % issued alone",
                           profile.depth.limited ? "over " : "", profile.depth.max,
-                          profile.depth.mean_busy, profile.depth.mean,
+                          profile.depth.mean_busy, FormatNumber(profile.depth.mean),
                           Percent(profile.depth.classes[0].issued, issued)),
               look) +
          Line("Busy",

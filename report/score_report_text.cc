@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,17 +24,9 @@ std::string TargetNames(const ScoreReport& report) {
   return names;
 }
 
-// Three significant digits at least, never an exponent: "0.00123", "12.3", "1,234".
-std::string Digits(double value) {
-  if (!std::isfinite(value) || value <= 0) return "0";
-  if (value >= 1000) return FormatCount(static_cast<uint64_t>(std::llround(value)));
-  const int decimals = 2 - static_cast<int>(std::floor(std::log10(value)));
-  return fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 12));
-}
-
 // A score: a whole number where that has three digits.
 std::string ScoreDigits(double score) {
-  return score >= 1000 ? fmt::format("{:.0f}", score) : Digits(score);
+  return score >= 1000 ? fmt::format("{:.0f}", score) : FormatNumber(score);
 }
 
 std::string Headline(const ScoreReport& report) {
@@ -153,7 +144,7 @@ std::string CostTable(const ScoreReport& report) {
     text += fmt::format("  {:<36}{:>6.2f} {:>12} {:>12} {:>8}\n", kNames[m], kWeights[m],
                         FormatDurationNs(static_cast<int64_t>(reference_ns)),
                         FormatDurationNs(static_cast<int64_t>(drive_ns)),
-                        Digits(reference_ns / drive_ns));
+                        FormatNumber(reference_ns / drive_ns));
   }
   return text;
 }
@@ -174,7 +165,7 @@ std::string SensitivityLine(const ScoreReport& report) {
 std::string DerivedText(const ScoreReport& report) {
   const DerivedFigures& derived = report.derived;
   const auto figure = [](const std::optional<double>& value, std::string_view unit) {
-    return value ? Digits(*value) + std::string(unit) : std::string("n/a");
+    return value ? FormatNumber(*value) + std::string(unit) : std::string("n/a");
   };
   std::string text = "\nDerived figures, none of them in the score\n";
   text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time, timed)",

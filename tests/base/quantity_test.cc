@@ -97,5 +97,26 @@ TEST(FormatCountTest, ThousandsAreGrouped) {
   EXPECT_EQ(FormatCount(1234567), "1,234,567");
 }
 
+TEST(FormatCountedTest, OneIsNoPlural) {
+  EXPECT_EQ(FormatCounted(0, "segment"), "0 segments");
+  EXPECT_EQ(FormatCounted(1, "segment"), "1 segment");
+  EXPECT_EQ(FormatCounted(12'450, "I/O"), "12,450 I/Os");
+}
+
+TEST(FormatNumberTest, ThreeDigitsCountWhateverTheMagnitude) {
+  EXPECT_EQ(FormatNumber(0), "0");
+  EXPECT_EQ(FormatNumber(12'450.3), "12,450");
+  EXPECT_EQ(FormatNumber(118.4), "118");
+  EXPECT_EQ(FormatNumber(99.96), "100");
+  EXPECT_EQ(FormatNumber(23.04), "23.0");
+  EXPECT_EQ(FormatNumber(9.996), "10.0");
+  EXPECT_EQ(FormatNumber(1.234), "1.23");
+  EXPECT_EQ(FormatNumber(0.9996), "1.00");
+  EXPECT_EQ(FormatNumber(0.5), "0.500");
+  EXPECT_EQ(FormatNumber(0.012345), "0.0123");
+  EXPECT_EQ(FormatNumber(-0.00123456), "-0.00123");
+  EXPECT_EQ(FormatNumber(1e-30), "0.000000000000");
+}
+
 }  // namespace
 }  // namespace blktape
