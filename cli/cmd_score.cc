@@ -123,6 +123,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   preview.trace_path = session.trace_path;
   preview.mappings.push_back({.device = "", .target_path = session.target_path});
   preview.overwrite = session.overwrite;
+  preview.scored = true;
   preview.unsupported = session.unsupported;
   preview.queue_settings = session.queue_settings;
   const std::atomic<bool>& stop = StopOnSignals();

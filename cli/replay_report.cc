@@ -29,6 +29,46 @@ double PerSecond(uint64_t count, int64_t ns) {
   return ns <= 0 ? 0 : static_cast<double>(count) / static_cast<double>(ns) * 1e9;
 }
 
+std::string Celsius(int64_t thousandths) {
+  return fmt::format("{:.0f} C", static_cast<double>(thousandths) / 1e3);
+}
+
+// "8.0 GT/s PCIe x2 (of 16.0 GT/s PCIe x4)"; empty where nobody tells.
+std::string LinkText(const proto::Device& device) {
+  if (device.link_speed().empty()) return "";
+  const auto lanes = [](bool known, uint32_t width) {
+    return known ? fmt::format(" x{}", width) : std::string();
+  };
+  const std::string now = device.link_speed() + lanes(device.has_link_width(), device.link_width());
+  const std::string most =
+      device.link_speed_max() + lanes(device.has_link_width_max(), device.link_width_max());
+  return most.empty() || most == now ? now : now + " (of " + most + ")";
+}
+
+// Whether the kernel was told to send no flushes though the drive has a cache that needs them.
+bool LosesFlushes(const proto::Device& device) {
+  return device.write_cache() == "write through" && device.drive_write_cache() == "write back";
+}
+
+std::string LostFlushesNote(const proto::Device& device) {
+  return device.path() +
+         " has a volatile write cache, but its queue is set to write through: no flush reaches "
+         "it, and fsync protects nothing";
+}
+
+// What was never written is read without any work of the medium.
+std::string UnwrittenNote(const proto::Device& device, const std::string& state) {
+  if (device.is_file()) {
+    if (device.unwritten_bytes() == 0) return "";
+    return FormatBytes(device.unwritten_bytes()) + " of " + device.path() +
+           " had never been written when this began, and reads of those flatter it";
+  }
+  const bool prepared = state == "used" || state == "fresh";
+  if (prepared || device.path().empty()) return "";
+  return "which blocks of " + device.path() +
+         " were never written nobody tells; reads of those flatter it (prepare writes them)";
+}
+
 std::string Rate(uint64_t bytes, int64_t ns) {
   return FormatBytes(static_cast<uint64_t>(PerSecond(bytes, ns))) + "/s";
 }
@@ -52,19 +92,38 @@ std::string CountLines(const std::string& label, const Map& counts) {
 }
 
 // What a reader must know before believing the figures.
-std::string Warnings(const proto::ReplayOutcome& outcome) {
+std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& outcome,
+                     bool reads) {
   std::string lines;
   const auto warn = [&lines](const std::string& text) { lines += WrappedLine("note", text); };
+  for (const proto::Device& target : plan.targets()) {
+    if (LosesFlushes(target)) warn(LostFlushesNote(target));
+    const std::string unwritten = reads ? UnwrittenNote(target, plan.state()) : "";
+    if (!unwritten.empty()) warn(unwritten);
+  }
+  for (const proto::DriveCondition& one : outcome.conditions()) {
+    if (one.throttles() > 0 || one.throttled_s() > 0) {
+      warn(fmt::format("the drive slowed itself down for its temperature: {}, {} s",
+                       FormatCounted(one.throttles(), "time"), FormatCount(one.throttled_s())));
+    } else if (one.temperature_limit() > 0 && one.temperature_after() >= one.temperature_limit()) {
+      warn(fmt::format("the drive is too hot: {}, and its limit is {}",
+                       Celsius(one.temperature_after()), Celsius(one.temperature_limit())));
+    }
+  }
+  if (outcome.cpu_throttles() > 0) {
+    warn("CPUs were slowed down for their temperature " +
+         FormatCounted(outcome.cpu_throttles(), "time"));
+  }
   if (outcome.stopped_early()) warn("stopped early: " + outcome.stop_reason());
   for (const auto& [error, count] : outcome.errors_by_errno()) {
-    warn(fmt::format("{} I/Os failed: {}", FormatCount(count), std::strerror(error)));
+    warn(FormatCounted(count, "I/O") + " failed: " + std::strerror(error));
   }
   if (outcome.short_transfers() > 0) {
-    warn(FormatCount(outcome.short_transfers()) + " I/Os moved less than asked for");
+    warn(FormatCounted(outcome.short_transfers(), "I/O") + " moved less than asked for");
   }
   if (outcome.verify_mismatches() > 0) {
-    warn(FormatCount(outcome.verify_mismatches()) +
-         " sectors did not hold what was written last; first: " + outcome.first_mismatch());
+    warn(FormatCounted(outcome.verify_mismatches(), "sector") +
+         " did not hold what was written last; first: " + outcome.first_mismatch());
   }
   if (outcome.foreign_sectors() > 0) {
     warn(fmt::format("somebody else moved {} on the target meanwhile",
@@ -74,7 +133,7 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
     warn("queue setting not restored: " + one);
   }
   if (outcome.punted() > 0) {
-    warn(FormatCount(outcome.punted()) + " I/Os were handed to a kernel worker");
+    warn("handed to a kernel worker: " + FormatCounted(outcome.punted(), "I/O"));
   }
   if (outcome.issuer_busy_max_share_ppm() > kIssuerBusyLimitPpm) {
     warn(
@@ -83,18 +142,18 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
                     static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
   }
   if (outcome.issued_by_reserve() > 0) {
-    warn(FormatCount(outcome.issued_by_reserve()) +
-         " I/Os were issued by the thread in reserve, as the first was held up");
+    warn("issued by the thread in reserve, as the first was held up: " +
+         FormatCounted(outcome.issued_by_reserve(), "I/O"));
   }
   if (const uint64_t stalled = outcome.stalled_submissions(); stalled > 0) {
-    warn(fmt::format("the submission of {} {} took over 100 us, by the host or the drive",
-                     FormatCount(stalled), stalled == 1 ? "I/O" : "I/Os"));
+    warn(fmt::format("the submission of {} took over 100 us, by the host or the drive",
+                     FormatCounted(stalled, "I/O")));
   }
   if (const uint64_t stalled = outcome.stalled_completions(); stalled > 0) {
     warn(
         fmt::format("the host stopped while {} {} out: counted as service time is what is "
                     "certain, until it last looked before the stop",
-                    FormatCount(stalled), stalled == 1 ? "I/O was" : "I/Os were"));
+                    FormatCounted(stalled, "I/O"), stalled == 1 ? "was" : "were"));
   }
   if (outcome.done_within_call() > 0) {
     warn(
@@ -102,11 +161,12 @@ std::string Warnings(const proto::ReplayOutcome& outcome) {
         "nothing else, which counts as the drive's backlog");
   }
   if (outcome.overlaps_ordered() > 0) {
-    warn(FormatCount(outcome.overlaps_ordered()) + " I/Os waited for a conflicting one in flight");
+    warn(FormatCounted(outcome.overlaps_ordered(), "I/O") +
+         " waited for a conflicting one in flight");
   }
   if (outcome.ungated() > 0) {
-    warn(FormatCount(outcome.ungated()) +
-         " I/Os gated nothing: without a recorded completion, or too many at once");
+    warn(FormatCounted(outcome.ungated(), "I/O") +
+         " gated nothing: without a recorded completion, or too many at once");
   }
   return lines;
 }
@@ -115,6 +175,34 @@ Json Counts(const google::protobuf::Map<std::string, uint64_t>& counts) {
   Json json = Json::object();
   for (const auto& [what, count] : counts) json[what] = count;
   return json;
+}
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json LinkJson(const proto::Device& device) {
+  const auto width = [](bool known, uint32_t lanes) { return known ? Json(lanes) : Json(nullptr); };
+  return {{"speed", TextOrNull(device.link_speed())},
+          {"width", width(device.has_link_width(), device.link_width())},
+          {"speed_max", TextOrNull(device.link_speed_max())},
+          {"width_max", width(device.has_link_width_max(), device.link_width_max())}};
+}
+
+Json ConditionsJson(const proto::ReplayOutcome& outcome) {
+  const auto celsius = [](bool known, int64_t thousandths) {
+    return known ? Json(static_cast<double>(thousandths) / 1e3) : Json(nullptr);
+  };
+  const auto count = [](bool known, uint64_t value) { return known ? Json(value) : Json(nullptr); };
+  Json conditions = Json::array();
+  for (const proto::DriveCondition& one : outcome.conditions()) {
+    conditions.push_back(
+        {{"target", one.target()},
+         {"celsius_before", celsius(one.has_temperature_before(), one.temperature_before())},
+         {"celsius_after", celsius(one.has_temperature_after(), one.temperature_after())},
+         {"celsius_limit", celsius(one.has_temperature_limit(), one.temperature_limit())},
+         {"throttles", count(one.has_throttles(), one.throttles())},
+         {"throttled_s", count(one.has_throttled_s(), one.throttled_s())}});
+  }
+  return conditions;
 }
 
 }  // namespace
@@ -133,6 +221,13 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   std::string text = WrappedLine("replayed", plan.trace_name() + ", " + plan.rule());
   for (const proto::Device& target : plan.targets()) {
     text += WrappedLine("on", DescribeTarget(target));
+    if (const std::string link = LinkText(target); !link.empty()) text += Line("link", link);
+  }
+  for (const proto::DriveCondition& one : outcome.conditions()) {
+    if (!one.has_temperature_before() || !one.has_temperature_after()) continue;
+    text +=
+        Line("temperature", fmt::format("{} before, {} after", Celsius(one.temperature_before()),
+                                        Celsius(one.temperature_after())));
   }
   for (const std::string& setting : plan.settings_changed())
     text += WrappedLine("setting", setting);
@@ -152,7 +247,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   text += CountLines("left out", outcome.skipped());
   text += CountLines("emulated", outcome.emulated());
   if (outcome.remapped() > 0) {
-    text += Line("remapped", FormatCount(outcome.remapped()) + " I/Os (" + plan.remap() + ")");
+    text += Line("remapped", FormatCounted(outcome.remapped(), "I/O") + " (" + plan.remap() + ")");
   }
   text += Line(
       "time", fmt::format("{} in all, the drive busy for {}{}", FormatDurationNs(outcome.wall_ns()),
@@ -169,7 +264,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                           Rate(bytes, profile.busy_ns)));
   if (outcome.has_verified_sectors()) {
     text += Line("verified",
-                 fmt::format("{} sectors, {} wrong", FormatCount(outcome.verified_sectors()),
+                 fmt::format("{}, {} wrong", FormatCounted(outcome.verified_sectors(), "sector"),
                              FormatCount(outcome.verify_mismatches())));
   }
   if (outcome.cpu_ns() > 0 && outcome.completed() > 0) {
@@ -184,7 +279,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   for (const std::string& one : plan.shared()) {
     text += WrappedLine("shared", one + ": their I/Os go to the same addresses");
   }
-  text += Warnings(outcome);
+  text += Warnings(plan, outcome, profile.of(Op::kRead).ios > 0);
   text += "\n" + LatencyHeading("");
   text += LatencyRow("lateness", profile.lateness.host);
   if (profile.lateness.backlog.count() > 0) {
@@ -210,13 +305,19 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
   const proto::ReplayPlan& plan = profile.header.replay();
   Json targets = Json::array();
   for (const proto::Device& device : plan.targets()) {
-    targets.push_back({{"name", device.name()},
-                       {"path", device.path()},
-                       {"model", device.model()},
-                       {"serial", device.serial()},
-                       {"firmware", device.firmware()},
-                       {"size_bytes", device.size_bytes()},
-                       {"logical_block_bytes", device.logical_block_bytes()}});
+    targets.push_back(
+        {{"name", device.name()},
+         {"path", device.path()},
+         {"model", device.model()},
+         {"serial", device.serial()},
+         {"firmware", device.firmware()},
+         {"size_bytes", device.size_bytes()},
+         {"logical_block_bytes", device.logical_block_bytes()},
+         {"link", LinkJson(device)},
+         {"write_cache", TextOrNull(device.write_cache())},
+         {"drive_write_cache", TextOrNull(device.drive_write_cache())},
+         {"unwritten_bytes",
+          device.has_unwritten_bytes() ? Json(device.unwritten_bytes()) : Json(nullptr)}});
   }
   Json by_errno = Json::object();
   for (const auto& [error, count] : outcome.errors_by_errno()) {
@@ -271,6 +372,9 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
        {{"count", outcome.wake_ups()},
         {"p50", quantile(outcome.has_wake_up_p50_ns(), outcome.wake_up_p50_ns())},
         {"p99", quantile(outcome.has_wake_up_p99_ns(), outcome.wake_up_p99_ns())}}}};
+  json["conditions"] = ConditionsJson(outcome);
+  json["cpu_throttles"] =
+      outcome.has_cpu_throttles() ? Json(outcome.cpu_throttles()) : Json(nullptr);
   json["ungated"] = outcome.ungated();
   json["punted"] = outcome.punted();
   json["cpu_ns"] = outcome.cpu_ns();
@@ -302,6 +406,8 @@ std::string PreviewText(const ReplayPreview& preview) {
   std::string text = WrappedLine("would run", preview.rule);
   for (const proto::Device& target : preview.targets) {
     text += WrappedLine("on", DescribeTarget(target));
+    if (const std::string link = LinkText(target); !link.empty()) text += Line("link", link);
+    if (LosesFlushes(target)) text += WrappedLine("note", LostFlushesNote(target));
   }
   for (const std::string& one : preview.shared) text += WrappedLine("shared", one);
   for (const std::string& setting : preview.settings) {
@@ -311,8 +417,8 @@ std::string PreviewText(const ReplayPreview& preview) {
   text += Line("data", FormatBytes(preview.planned_bytes));
   text += CountLines("left out", preview.skipped);
   text += CountLines("emulated", preview.emulated);
-  if (preview.remapped > 0) text += Line("remapped", FormatCount(preview.remapped) + " I/Os");
-  if (preview.widened > 0) text += Line("widened", FormatCount(preview.widened) + " I/Os");
+  if (preview.remapped > 0) text += Line("remapped", FormatCounted(preview.remapped, "I/O"));
+  if (preview.widened > 0) text += Line("widened", FormatCounted(preview.widened, "I/O"));
   if (preview.duration_ns > 0) text += Line("takes", FormatDurationNs(preview.duration_ns));
   if (preview.idle_cut_ns > 0) text += Line("idle cut", FormatDurationNs(preview.idle_cut_ns));
   return text + "nothing was written\n";
@@ -324,12 +430,12 @@ std::string ProgressText(const ReplayProgress& now, const ReplayProgress& before
                                ? Clock(static_cast<int64_t>(static_cast<double>(now.elapsed_ns) *
                                                             (1 - now.fraction) / now.fraction))
                                : "?";
-  return fmt::format("{:3.0f} %  {} left {}  {:.0f} IOPS  {}  depth {}  late {}{}",
-                     now.fraction * 100, Clock(now.elapsed_ns), left,
-                     PerSecond(now.completed - before.completed, interval_ns),
+  return fmt::format("{:3.0f} %  {} left {}  {} IOPS  {}  depth {}  late {}{}", now.fraction * 100,
+                     Clock(now.elapsed_ns), left,
+                     FormatNumber(PerSecond(now.completed - before.completed, interval_ns)),
                      Rate(now.bytes - before.bytes, interval_ns), now.in_flight,
                      FormatDurationNs(now.lateness_max_ns),
-                     now.errors > 0 ? fmt::format("  {} errors", now.errors) : "");
+                     now.errors > 0 ? "  " + FormatCounted(now.errors, "error") : "");
 }
 
 }  // namespace blktape

@@ -57,6 +57,43 @@ std::string ChosenScheduler(const std::string& text) {
   return text.substr(open + 1, close - open - 1);
 }
 
+// The nearest folder above the disk, within its bus, that has the attribute `name`.
+std::optional<fs::path> AboveWith(const std::string& folder, const std::string& name) {
+  for (fs::path at = fs::path(folder).parent_path(); at.has_relative_path();
+       at = at.parent_path()) {
+    std::error_code error;
+    if (fs::exists(at / name, error)) return at;
+  }
+  return std::nullopt;
+}
+
+// The link between drive and machine: PCI Express, SATA, USB. Of a drive behind a controller that
+// of the drive, where the kernel tells it.
+void DescribeLink(const std::string& folder, proto::Device* device) {
+  if (device->transport() == "nvme") {
+    const auto slot = AboveWith(folder, "current_link_speed");
+    if (!slot) return;
+    if (const auto v = Text(*slot / "current_link_speed")) device->set_link_speed(*v);
+    if (const auto v = Number(*slot / "current_link_width")) device->set_link_width(*v);
+    if (const auto v = Text(*slot / "max_link_speed")) device->set_link_speed_max(*v);
+    if (const auto v = Number(*slot / "max_link_width")) device->set_link_width_max(*v);
+  } else if (device->transport() == "sata") {
+    // .../ata3/host2/target2:0:0/2:0:0:0/block/sda and .../ata3/link3/ata_link/link3/sata_spd.
+    for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
+      const std::string name = at.filename().string();
+      if (!name.starts_with("ata")) continue;
+      const std::string link = "link" + name.substr(3);
+      const fs::path facts = at / link / "ata_link" / link;
+      if (const auto v = Text(facts / "sata_spd")) device->set_link_speed(*v);
+      return;
+    }
+  } else if (device->transport() == "usb") {
+    const auto port = AboveWith(folder, "speed");
+    if (!port) return;
+    if (const auto v = Text(*port / "speed")) device->set_link_speed(*v + " Mbps");
+  }
+}
+
 uint32_t CountEntries(const std::string& folder) {
   std::error_code error;
   uint32_t count = 0;
@@ -114,6 +151,7 @@ Result<proto::Device> DescribeDisk(const std::string& folder) {
     }
   }
   device.set_transport(TransportOf(folder, device.name()));
+  DescribeLink(folder, &device);
   DescribeQueue(folder + "/queue", &device);
   if (const uint32_t queues = CountEntries(folder + "/mq"); queues > 0) {
     device.set_hardware_queues(queues);

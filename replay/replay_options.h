@@ -98,6 +98,8 @@ struct ReplayOptions {
   bool realtime = true;                // SCHED_FIFO, locked memory, pinning where allowed
   std::string state = "as-is";         // copied into the result
   uint32_t cycle = 0;                  // likewise
+  // Of a score: what is no way to one is no advice where target and trace do not go together.
+  bool scored = false;
 };
 
 }  // namespace blktape

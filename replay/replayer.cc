@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "format/trace_writer.h"
+#include "host/drive_health.h"
 #include "host/stolen_time.h"
 #include "host/system_view.h"
 #include "replay/engine/engine_factory.h"
@@ -169,6 +170,43 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock.NowNs()));
   return outcome;
 }
+
+// What targets and CPUs went through in a run.
+class HealthWatch {
+ public:
+  explicit HealthWatch(const std::vector<std::unique_ptr<Target>>& targets)
+      : targets_(targets), cpu_throttles_(CpuThrottles()) {
+    for (const auto& target : targets) before_.push_back(target->Health());
+  }
+
+  void Report(proto::ReplayOutcome* outcome) const {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const DriveHealth& before = before_[i];
+      const DriveHealth after = targets_[i]->Health();
+      if (!before.temperature && !after.temperature && !after.throttles) continue;
+      proto::DriveCondition* const condition = outcome->add_conditions();
+      condition->set_target(static_cast<uint32_t>(i));
+      if (before.temperature) condition->set_temperature_before(*before.temperature);
+      if (after.temperature) condition->set_temperature_after(*after.temperature);
+      if (after.temperature_limit) condition->set_temperature_limit(*after.temperature_limit);
+      if (before.throttles && after.throttles && *after.throttles >= *before.throttles) {
+        condition->set_throttles(*after.throttles - *before.throttles);
+      }
+      if (before.throttled_s && after.throttled_s && *after.throttled_s >= *before.throttled_s) {
+        condition->set_throttled_s(*after.throttled_s - *before.throttled_s);
+      }
+    }
+    const std::optional<uint64_t> cpu_now = CpuThrottles();
+    if (cpu_throttles_ && cpu_now && *cpu_now >= *cpu_throttles_) {
+      outcome->set_cpu_throttles(*cpu_now - *cpu_throttles_);
+    }
+  }
+
+ private:
+  const std::vector<std::unique_ptr<Target>>& targets_;
+  std::vector<DriveHealth> before_;
+  const std::optional<uint64_t> cpu_throttles_;
+};
 
 class ProgressMeter {
  public:
@@ -327,6 +365,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
 
   feed.Start();
   while (!feed.primed() && !stop.load()) clock->SleepUntilNs(clock->NowNs() + kNanosPerMilli / 4);
+  const HealthWatch health(setup->targets);
   const SectorWatch watch(setup->targets);
   const StolenTime stolen;
   const int64_t cpu_before_ns = CpuNs();
@@ -363,6 +402,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {
     outcome.set_foreign_sectors(*foreign);
   }
+  health.Report(&outcome);
   if (verifier) RETURN_IF_ERROR(SweepAndReport(&*verifier, *setup, stop, &outcome));
   for (const std::string& one : queues->Restore()) outcome.add_settings_not_restored(one);
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock->NowNs()));

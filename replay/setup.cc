@@ -253,22 +253,30 @@ Status CheckFit(const ReplayOptions& options, Remap remap, const DeviceFootprint
     return Status(
         StatusCode::kFailedPrecondition,
         fmt::format("{} is too small: the trace reaches up to {} ({} bytes), the target ends at {}"
-                    "\n  try:  a larger target, or replay --remap offset, scale or wrap, which the "
-                    "result\n        names",
-                    path, FormatBytes(end_bytes), end_bytes, FormatBytes(target.size_bytes)));
+                    "\n  try:  {}",
+                    path, FormatBytes(end_bytes), end_bytes, FormatBytes(target.size_bytes),
+                    options.scored
+                        ? "a target at least as large, as a score is of the whole trace at its own "
+                          "addresses;\n        or a file that --create makes as large as needed"
+                        : "a larger target, or replay --remap offset, scale or wrap, which the "
+                          "result\n        names"));
   }
   if (footprint.longest_bytes > target.size_bytes) {
     return Status(
         StatusCode::kFailedPrecondition,
         fmt::format("{} is too small: the trace has a request of {}, the target ends at {}\n"
-                    "  try:  a larger target, or replay --skip-discards where that is a discard",
-                    path, FormatBytes(footprint.longest_bytes), FormatBytes(target.size_bytes)));
+                    "  try:  a larger target{}",
+                    path, FormatBytes(footprint.longest_bytes), FormatBytes(target.size_bytes),
+                    options.scored ? "" : ", or replay --skip-discards where that is a discard"));
   }
   if (!options.align && !footprint.AlignedTo(target.block_bytes)) {
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{} has blocks of {} bytes, but the trace has requests that are no "
-                              "whole blocks\n  try:  replay --align, which widens them, counted",
-                              path, target.block_bytes));
+                              "whole blocks\n  try:  {}",
+                              path, target.block_bytes,
+                              options.scored ? "a target with smaller blocks, on which a score can "
+                                               "be had"
+                                             : "replay --align, which widens them, counted"));
   }
   return OkStatus();
 }

@@ -85,7 +85,7 @@ bool Issuer::Promptness::synchronous() const {
 // I/Os.
 bool Issuer::DoneWithinCall(const EngineCompletion& completion, const Side& side,
                             const Slot& slot) {
-  if (options_.rule != TimingRule::kTimed) return false;
+  if (!IsPunctual(options_.rule)) return false;
   if (slot.io.target >= promptness_.size()) promptness_.resize(slot.io.target + 1);
   Promptness& target = promptness_[slot.io.target];
   const bool at_first_look = !completion.woken && side.looks == slot.looks + 1;

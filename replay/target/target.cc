@@ -190,6 +190,9 @@ class OpenTarget : public Target {
     return stat->sectors();
   }
   const std::string& disk() const override { return disk_folder_; }
+  DriveHealth Health() const override {
+    return is_block_device() ? ReadDriveHealth(disk_folder_, fd_.get()) : DriveHealth();
+  }
 
   Status Open() {
     RETURN_IF_ERROR(Identify());
@@ -211,6 +214,11 @@ class OpenTarget : public Target {
     FindAbilities();
     description_.set_size_bytes(size_bytes_);
     description_.set_logical_block_bytes(direct_.block_bytes);
+    if (!is_block_device()) {
+      if (const auto bytes = UnwrittenBytes()) description_.set_unwritten_bytes(*bytes);
+    } else if (const auto cache = DriveWriteCache(disk_folder_, fd_.get())) {
+      description_.set_drive_write_cache(*cache);
+    }
     return OkStatus();
   }
 
@@ -425,6 +433,9 @@ class OpenTarget : public Target {
       name_of_identity_ = fmt::format("device {}:{}, {} bytes", opened.block->major,
                                       opened.block->minor, size_bytes_);
       if (!description_.serial().empty()) name_of_identity_ += ", serial " + description_.serial();
+      if (!description_.write_cache().empty()) {
+        name_of_identity_ += ", cache " + description_.write_cache();
+      }
       // No other disk of this boot has had it.
       if (sequence.ok()) name_of_identity_ += ", diskseq " + *sequence;
     } else {
@@ -442,6 +453,23 @@ class OpenTarget : public Target {
   Status BecameAnother() const {
     return Status(StatusCode::kFailedPrecondition,
                   path_ + " became another device or file just now\n  try:  again");
+  }
+
+  // Of the file: in holes, which read as zeroes without any I/O below. Absent where the file system
+  // does not tell. What an upper file system preallocated counts as a hole, too.
+  std::optional<uint64_t> UnwrittenBytes() const {
+    uint64_t holes = 0;
+    const auto size = static_cast<off_t>(size_bytes_);
+    for (off_t at = 0; at < size;) {
+      off_t data = lseek(fd_.get(), at, SEEK_DATA);
+      if (data < 0 && errno != ENXIO) return std::nullopt;
+      if (data < 0) data = size;
+      holes += static_cast<uint64_t>(data - at);
+      if (data >= size) break;
+      at = lseek(fd_.get(), data, SEEK_HOLE);
+      if (at < 0) return std::nullopt;
+    }
+    return holes;
   }
 
   Status ReadGeometry() {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "format/trace.pb.h"
+#include "host/drive_health.h"
 #include "host/system_view.h"
 
 namespace blktape {
@@ -54,13 +55,14 @@ class Target {
   virtual uint64_t size_bytes() const = 0;
   virtual uint32_t logical_block_bytes() const = 0;
   virtual bool is_block_device() const = 0;
-  // Tells it from any other device or file that its path may lead to later, in words.
+  // Tells it from any other device or file that its path may lead to later, in words; and from
+  // itself with the write cache of its queue set otherwise, as flushes are another thing then.
   virtual const std::string& identity() const = 0;
   virtual bool direct() const = 0;
   // How reads and writes reach it and how that is known, in words for the result.
   virtual std::string access() const { return direct() ? "O_DIRECT" : "page cache"; }
   virtual const TargetAbilities& abilities() const = 0;
-  // Geometry, model, serial, queue settings: for the result and the confirmation.
+  // Geometry, model, serial, link, queue settings: for the result and the confirmation.
   virtual const proto::Device& description() const = 0;
   // Reads the queue settings of the description anew.
   virtual void RefreshQueueSettings() {}
@@ -69,6 +71,8 @@ class Target {
   virtual std::optional<uint64_t> StatSectors() const = 0;
   // Whose figures those are: the same for two partitions of one disk; "" for a file.
   virtual const std::string& disk() const = 0;
+  // Temperature and the like, now, of the whole disk; nothing for a file. Asks the drive.
+  virtual DriveHealth Health() const { return {}; }
 };
 
 // Makes a sparse file of `size_bytes` that later replays may write to without being told to

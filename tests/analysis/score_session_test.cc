@@ -153,6 +153,24 @@ class ScoreSessionTest : public ::testing::Test {
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 20'000; };
 };
 
+// Replays as they are, on the simulated drive, which the reference is: nothing is made up here, and
+// no rule may find anything in them.
+TEST_F(ScoreSessionTest, ARealScoreOfTheReferenceDriveIsValidAndOneThousand) {
+  const auto report = Run([](const ReplayOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const ReplayProgress&)>& progress) {
+    ReplayOptions simulated = options;
+    simulated.engine = "simulated";
+    simulated.mappings.clear();
+    simulated.identities.clear();
+    return RunReplay(simulated, stop, progress);
+  });
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->valid()) << ScoreText(*report);
+  EXPECT_TRUE(report->invalid_reasons.empty());
+  ASSERT_TRUE(report->score);
+  EXPECT_NEAR(report->score->score, 1000, 1e-6);
+}
+
 TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
   const auto report = Run(Drive([](uint32_t) { return kReferenceNs / 2; }));
   ASSERT_TRUE(report.ok()) << report.status().message();

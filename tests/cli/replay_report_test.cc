@@ -48,5 +48,70 @@ TEST(ReplayReportTest, CompletionsSeenLateAreSaid) {
   EXPECT_THAT(ReplayText(profile, outcome), HasSubstr("the host stopped while 1 I/O was out"));
 }
 
+// A result's profile on one target.
+Profile On(const proto::Device& device) {
+  Profile profile;
+  *profile.header.mutable_replay()->add_targets() = device;
+  profile.by_op[static_cast<size_t>(Op::kRead)].ios = 1;
+  return profile;
+}
+
+TEST(ReplayReportTest, AQueueSetToWriteThroughOverACacheIsSaid) {
+  proto::Device drive;
+  drive.set_path("/dev/sdb");
+  drive.set_write_cache("write through");
+  EXPECT_THAT(ReplayText(On(drive), {}), Not(HasSubstr("no flush reaches")));
+  drive.set_drive_write_cache("write back");
+  EXPECT_THAT(ReplayText(On(drive), {}), HasSubstr("no flush reaches"));
+  ReplayPreview preview;
+  preview.targets = {drive};
+  EXPECT_THAT(PreviewText(preview), HasSubstr("no flush reaches"));
+  drive.set_drive_write_cache("write through");
+  EXPECT_THAT(ReplayText(On(drive), {}), Not(HasSubstr("no flush reaches")));
+}
+
+TEST(ReplayReportTest, BlocksThatWereNeverWrittenAreSaidOfAnyTarget) {
+  proto::Device file;
+  file.set_path("scratch.img");
+  file.set_is_file(true);
+  EXPECT_THAT(ReplayText(On(file), {}), Not(HasSubstr("flatter")));
+  file.set_unwritten_bytes(3 << 20);
+  EXPECT_THAT(ReplayText(On(file), {}), HasSubstr("3 MiB of scratch.img had never been written"));
+  EXPECT_EQ(ReplayJson(On(file), {})["targets"][0]["unwritten_bytes"], 3 << 20);
+  proto::Device drive;
+  drive.set_path("/dev/sdb");
+  Profile profile = On(drive);
+  EXPECT_THAT(ReplayText(profile, {}), HasSubstr("which blocks of /dev/sdb were never written"));
+  EXPECT_TRUE(ReplayJson(profile, {})["targets"][0]["unwritten_bytes"].is_null());
+  profile.header.mutable_replay()->set_state("used");
+  EXPECT_THAT(ReplayText(profile, {}), Not(HasSubstr("flatter")));
+}
+
+TEST(ReplayReportTest, LinkTemperatureAndThrottlingAreShown) {
+  proto::Device drive;
+  drive.set_path("/dev/nvme0n1");
+  drive.set_link_speed("8.0 GT/s PCIe");
+  drive.set_link_width(2);
+  drive.set_link_speed_max("16.0 GT/s PCIe");
+  drive.set_link_width_max(4);
+  proto::ReplayOutcome outcome;
+  proto::DriveCondition* const condition = outcome.add_conditions();
+  condition->set_temperature_before(40'850);
+  condition->set_temperature_after(84'000);
+  condition->set_temperature_limit(83'000);
+  const std::string text = ReplayText(On(drive), outcome);
+  EXPECT_THAT(text, HasSubstr("8.0 GT/s PCIe x2 (of 16.0 GT/s PCIe x4)"));
+  EXPECT_THAT(text, HasSubstr("41 C before, 84 C after"));
+  EXPECT_THAT(text, HasSubstr("the drive is too hot: 84 C, and its limit is 83 C"));
+  condition->set_throttles(1);
+  condition->set_throttled_s(20);
+  EXPECT_THAT(ReplayText(On(drive), outcome),
+              HasSubstr("the drive slowed itself down for its temperature: 1 time, 20 s"));
+  const auto json = ReplayJson(On(drive), outcome);
+  EXPECT_EQ(json["targets"][0]["link"]["width"], 2);
+  EXPECT_EQ(json["conditions"][0]["celsius_before"], 40.85);
+  EXPECT_EQ(json["conditions"][0]["throttles"], 1);
+}
+
 }  // namespace
 }  // namespace blktape

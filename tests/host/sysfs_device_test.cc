@@ -70,5 +70,44 @@ TEST_F(SysfsDeviceTest, AFolderThatIsNoDiskIsNotFound) {
   EXPECT_EQ(DescribeDisk(root_.string()).status().code(), StatusCode::kNotFound);
 }
 
+TEST_F(SysfsDeviceTest, TheLinkOfAnNvmeDriveIsItsOwnNotThatOfTheBridgeAbove) {
+  const std::string port = "devices/pci0000:00/0000:00:1d.0";
+  const std::string disk = port + "/0000:3d:00.0/nvme/nvme0/nvme0n1";
+  Write(disk + "/dev", "259:3");
+  Write(port + "/current_link_width", "16");
+  Write(port + "/current_link_speed", "16.0 GT/s PCIe");
+  Write(port + "/0000:3d:00.0/current_link_width", "2");
+  Write(port + "/0000:3d:00.0/current_link_speed", "8.0 GT/s PCIe");
+  Write(port + "/0000:3d:00.0/max_link_width", "4");
+  Write(port + "/0000:3d:00.0/max_link_speed", "16.0 GT/s PCIe");
+  const auto device = DescribeDisk((root_ / disk).string());
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ(device->link_speed(), "8.0 GT/s PCIe");
+  EXPECT_EQ(device->link_width(), 2u);
+  EXPECT_EQ(device->link_speed_max(), "16.0 GT/s PCIe");
+  EXPECT_EQ(device->link_width_max(), 4u);
+}
+
+TEST_F(SysfsDeviceTest, TheLinkOfASataDriveIsThatOfItsPort) {
+  const std::string ata = "devices/pci0000:00/0000:00:17.0/ata3";
+  const std::string disk = ata + "/host2/target2:0:0/2:0:0:0/block/sda";
+  Write("devices/pci0000:00/0000:00:17.0/current_link_speed", "Unknown");
+  Write(disk + "/dev", "8:0");
+  Write(ata + "/link3/ata_link/link3/sata_spd", "3.0 Gbps");
+  const auto device = DescribeDisk((root_ / disk).string());
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ(device->link_speed(), "3.0 Gbps");
+  EXPECT_FALSE(device->has_link_width());
+}
+
+TEST_F(SysfsDeviceTest, ADriveWhoseLinkTheKernelDoesNotTellHasNone) {
+  const std::string disk = "devices/pci0000:00/0000:00:05.0/virtio2/block/vda";
+  Write("devices/pci0000:00/0000:00:05.0/current_link_speed", "2.5 GT/s PCIe");
+  Write(disk + "/dev", "254:0");
+  const auto device = DescribeDisk((root_ / disk).string());
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ(device->link_speed(), "");
+}
+
 }  // namespace
 }  // namespace blktape

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "replay/engine/drive_model.h"
 #include "replay/issue/lane_progress.h"
@@ -19,6 +24,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 using testing::SizeIs;
 
@@ -339,6 +345,24 @@ TEST(ReplayerTest, AllThreadsEndWhereTheDurationDoes) {
   EXPECT_GT(completed, 0);
 }
 
+// However long each thread's own set-up takes: none of them has begun before all are ready.
+TEST(ReplayerTest, AllThreadsCountFromOneStart) {
+  std::vector<IoRecord> records;
+  for (uint64_t i = 0; i < 8; ++i) records.push_back(Write(0, 50, i << 20, 4096));
+  ReplayOptions options;
+  options.trace_path = TempTrace("one-start.tape", records);
+  options.engine = "null";
+  options.threads = 4;
+  options.result_path = FreshPath("one-start-result.tape");
+  ASSERT_TRUE(Replay(options).ok());
+  const TraceContent result = ReadTrace(options.result_path);
+  ASSERT_THAT(result.records, SizeIs(8));
+  for (const IoRecord& io : result.records) {
+    EXPECT_EQ(*io.queue_ns, *result.records.front().queue_ns);
+    EXPECT_GE(*io.issue_ns, *io.queue_ns);
+  }
+}
+
 TEST(ReplayerTest, SeveralThreadsAreRefusedWhereOneAloneKeepsThePromise) {
   ReplayOptions options;
   options.trace_path = TempTrace("refused.tape", Session());
@@ -419,6 +443,66 @@ TEST(ReplayerTest, ATargetTooSmallIsRefusedBeforeOneByteChanges) {
   std::stringstream content;
   content << std::ifstream(target).rdbuf();
   EXPECT_EQ(content.str(), std::string(1 << 20, 'x'));
+}
+
+TEST(ReplayerTest, AScoreOnATargetTooSmallIsNotAdvisedWhatYieldsNone) {
+  const std::string target = FreshPath("small-scored.img");
+  std::ofstream(target) << std::string(1 << 20, 'x');
+  ReplayOptions options;
+  options.trace_path = TempTrace("scored.tape", {Write(0, 10), Write(10, 20, 1 << 20, 4096)});
+  options.mappings = {{"", target}};
+  options.overwrite = true;
+  EXPECT_THAT(Replay(options).status().message(), HasSubstr("--remap"));
+  options.scored = true;
+  const auto refused = Replay(options);
+  EXPECT_THAT(refused.status().message(), HasSubstr("too small"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("--create"));
+  EXPECT_THAT(refused.status().message(), Not(HasSubstr("--remap")));
+}
+
+// The path of a PCI Express drive, a disk behind USB or a network, or a file, in sysfs.
+class TargetOfFolder : public Target {
+ public:
+  explicit TargetOfFolder(std::string folder) : folder_(std::move(folder)) {}
+  int fd() const override { return -1; }
+  const std::string& path() const override { return folder_; }
+  uint64_t size_bytes() const override { return 0; }
+  uint32_t logical_block_bytes() const override { return 512; }
+  bool is_block_device() const override { return true; }
+  const std::string& identity() const override { return folder_; }
+  bool direct() const override { return true; }
+  const TargetAbilities& abilities() const override { return abilities_; }
+  const proto::Device& description() const override { return description_; }
+  std::optional<uint64_t> StatSectors() const override { return std::nullopt; }
+  const std::string& disk() const override { return folder_; }
+
+ private:
+  const std::string folder_;
+  const TargetAbilities abilities_;
+  const proto::Device description_;
+};
+
+TEST(ChoosePollTest, ItIsLongWhereCpusAreFreeAndTheDriveInterrupts) {
+  constexpr int64_t kUs = 1'000;
+  const std::string nvme = "/sys/devices/pci0000:00/0000:00:1d.0/nvme/nvme0/nvme0n1";
+  const std::string usb = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/host6/block/sdb";
+  const std::string tcp = "/sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1";
+  const auto poll_ns = [](const std::vector<std::string>& folders, uint32_t cpus,
+                          const ReplayOptions& options = {}) {
+    std::vector<std::unique_ptr<Target>> targets;
+    for (const std::string& one : folders) targets.push_back(std::make_unique<TargetOfFolder>(one));
+    return ChoosePollNs(options, targets, cpus);
+  };
+  EXPECT_EQ(poll_ns({nvme}, 4), 2'000 * kUs);
+  EXPECT_EQ(poll_ns({nvme}, 2), 100 * kUs) << "the other CPU is for those who feed the thread";
+  EXPECT_EQ(poll_ns({nvme}, 1), 0);
+  EXPECT_EQ(poll_ns({nvme, usb}, 4), 100 * kUs);
+  EXPECT_EQ(poll_ns({tcp}, 4), 100 * kUs);
+  EXPECT_EQ(poll_ns({""}, 4), 100 * kUs) << "a file";
+  ReplayOptions deep;
+  deep.rule = TimingRule::kQueueDepth;
+  deep.queue_depth = 32;
+  EXPECT_EQ(poll_ns({nvme}, 4, deep), 0);
 }
 
 TEST(ReplayerTest, ARequestLargerThanTheTargetIsRefusedThoughAddressesAreWrapped) {

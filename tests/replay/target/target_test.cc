@@ -68,6 +68,16 @@ TEST_F(FileTargetTest, ASparseFileIsAScratchFile) {
   EXPECT_EQ((*target)->StatSectors(), std::nullopt);
 }
 
+TEST_F(FileTargetTest, WhatOfAFileWasNeverWrittenIsKnown) {
+  const std::string path = Sparse();
+  EXPECT_EQ((*Target::Open(path, {}))->description().unwritten_bytes(), 8 * kMiB);
+  std::fstream file(path, std::ios::in | std::ios::out);
+  file.seekp(3 * kMiB);
+  file << std::string(kMiB, 'x');
+  file.close();
+  EXPECT_EQ((*Target::Open(path, {.overwrite = true}))->description().unwritten_bytes(), 7 * kMiB);
+}
+
 TEST_F(FileTargetTest, FindingOutWhatAFileCanDoChangesNothingOfIt) {
   const std::string path = Sparse(kMiB + 512);
   ASSERT_TRUE(Target::Open(path, {}).ok());
@@ -430,6 +440,25 @@ TEST_F(LoopTargetTest, AnotherDeviceThanTheOneThatWasMeantIsRefused) {
   EXPECT_TRUE(Target::Open(loop_->path(), {.overwrite = true, .identity = meant}).ok());
   ExpectRefused(loop_->path(), {.overwrite = true, .identity = meant + "0"},
                 "is not what it was when this began (" + meant + "0), but " + meant);
+}
+
+// Set by hand, flushes end in the kernel: between two runs that are compared it must not change.
+TEST_F(LoopTargetTest, ADeviceWhoseWriteCacheWasSetOtherwiseMeanwhileIsRefused) {
+  MakeLoop();
+  const std::string setting = "/sys/block/" + loop_->name() + "/queue/write_cache";
+  const auto before = ReadAttribute(setting);
+  ASSERT_TRUE(before.ok());
+  const std::string other = *before == "write back" ? "write through" : "write back";
+  std::string meant;
+  {
+    const auto target = Target::Open(loop_->path(), {.overwrite = true});
+    ASSERT_TRUE(target.ok());
+    meant = (*target)->identity();
+  }
+  ASSERT_TRUE(WriteAttribute(setting, other).ok());
+  ExpectRefused(loop_->path(), {.overwrite = true, .identity = meant}, "cache " + other);
+  ASSERT_TRUE(WriteAttribute(setting, *before).ok());
+  EXPECT_TRUE(Target::Open(loop_->path(), {.overwrite = true, .identity = meant}).ok());
 }
 
 TEST_F(LoopTargetTest, ADeviceUnderAnotherLoopDeviceIsRefused) {
