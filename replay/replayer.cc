@@ -86,6 +86,12 @@ std::function<void(const IoRecord&)> ObserveBy(ResultObserver* observer) {
   return [observer](const IoRecord& record) { observer->OnRecord(record); };
 }
 
+// For LatenessSplit: in a closed replay I/Os are not issued in the order of the plan.
+std::vector<uint32_t> SplitDepths(const ReplayOptions& options, std::vector<uint32_t> depths) {
+  if (options.rule == TimingRule::kClosed) std::ranges::fill(depths, 0);
+  return depths;
+}
+
 void ReportPlan(const Plan& plan, const RecordStream& stream, const ReplayOptions& options,
                 proto::ReplayOutcome* outcome) {
   const PlanCounts& counts = plan.counts();
@@ -141,7 +147,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("simulated", engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, 0));
-  ResultRecorder recorder(writer.get(), {depth}, ObserveBy(options.observer));
+  ResultRecorder recorder(writer.get(), SplitDepths(options, {depth}), ObserveBy(options.observer));
   Plan plan(setup->stream.get(), setup->plan);
   InlineFeed feed(&plan);
 
@@ -343,7 +349,8 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                      .lanes = lanes->count(),
                      .router = lanes->RouteBy(options.order_overlaps),
                      .gives_way = !timed});
-  ResultRecorder recorder(writer.get(), lanes->depths(), ObserveBy(options.observer));
+  ResultRecorder recorder(writer.get(), SplitDepths(options, lanes->depths()),
+                          ObserveBy(options.observer));
   std::optional<Verifier> verifier;
   if (options.verify) {
     ASSIGN_OR_RETURN(

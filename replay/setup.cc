@@ -84,6 +84,11 @@ Status CheckOptions(const ReplayOptions& options) {
   if (options.verify && (!options.order_overlaps || !NeedsTarget(options))) {
     return Invalid("verification needs a target that keeps data, and conflicting I/Os in order");
   }
+  if (options.verify && options.rule == TimingRule::kClosed) {
+    return Invalid(
+        "verification follows the order of the plan, which a closed replay keeps within a thread "
+        "of the recording only\n  try:  the original timing, or --max");
+  }
   if (options.threads > 1) RETURN_IF_ERROR(CheckThreads(options));
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
     return Invalid("the piece of the trace ends before it begins");

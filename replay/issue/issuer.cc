@@ -35,6 +35,11 @@ constexpr uint64_t kFewSubmissions = 4;
 constexpr int64_t kTurnRetryNs = 20 * kNanosPerMicro;
 // The longest that Engine::Rehearse() takes: an I/O that is due sooner would be late for it.
 constexpr int64_t kRehearsalNs = 10 * kNanosPerMicro;
+// I/Os of a closed replay that wait for others or for their time: so far a thread of the recording
+// can be ahead of another.
+constexpr uint32_t kHeldIos = 16384;
+// Steps of the plan taken at a time, between which completions are looked for.
+constexpr int kStepsATurn = 64;
 // A thread that slept less than a twentieth of this long never sleeps.
 constexpr int64_t kSleepWindowNs = 100 * kNanosPerMilli;
 
@@ -63,8 +68,8 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
   batch_.reserve(options.depth);
   batch_slots_.reserve(options.depth);
   if (options.has_reserve) totals_.issued_by_reserve = 0;
-  if (options.rule == TimingRule::kMaxOrder || options.rule == TimingRule::kClosed)
-    gates_.resize(kMaxGateSlots);
+  if (options.rule == TimingRule::kMaxOrder) gates_.resize(kMaxGateSlots);
+  if (options.rule == TimingRule::kClosed) queue_.emplace(kHeldIos, options.depth);
   if (options.rule == TimingRule::kQueueDepth) slot_freed_ns_.resize(options.depth);
 }
 
@@ -145,7 +150,9 @@ void Issuer::Complete(const EngineCompletion& completion, const Side& side) {
   if (options_.rule == TimingRule::kQueueDepth) {
     slot_freed_ns_[(freed_head_ + freed_count_++) % slot_freed_ns_.size()] = io.seen_ns;
   }
-  if (gate_slot != kNoGateSlot) {
+  if (queue_) {
+    queue_->Complete(slots_[slot].gate, io.seen_ns);
+  } else if (gate_slot != kNoGateSlot) {
     Gate& gate = gates_[gate_slot];
     gate.seen_ns = io.seen_ns;
     if (gate.state == GateState::kRequired) {
@@ -209,7 +216,8 @@ Issuer::Gated Issuer::GateOf(const PlannedIo& io) const {
   switch (options_.rule) {
     case TimingRule::kTimed:
       return {.open = true, .due_ns = start_ns_ + io.offset_ns};
-    case TimingRule::kClosed:
+    case TimingRule::kClosed:  // the queue's
+      break;
     case TimingRule::kMaxOrder:
       if (required_out_ > 0) return {};
       return {.open = true, .due_ns = gate_open_ns_ + io.offset_ns};
@@ -248,7 +256,7 @@ void Issuer::Enqueue(uint32_t slot) {
   batch_slots_.push_back(slot);
 }
 
-void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
+void Issuer::Take(const PlannedIo& io, int64_t due_ns, Freed freed, uint32_t gate) {
   const uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
   if (options_.rule == TimingRule::kQueueDepth) {
@@ -271,17 +279,16 @@ void Issuer::Take(const PlannedIo& io, int64_t due_ns) {
   taken.bytes = io.bytes;
   taken.buffer = io.buffer;
   taken.due_ns = due_ns;
-  taken.freed_ns = freed_ns_;
-  taken.freed_by = freed_by_;
-  if (held_ns_ > due_ns && held_ns_ > freed_ns_) {
-    taken.freed_ns = held_ns_;
-    taken.freed_by = held_by_;
-  }
-  if (io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
+  if (held_ns_ > due_ns && held_ns_ > freed.ns) freed = {.ns = held_ns_, .by = held_by_};
+  taken.freed_ns = freed.ns;
+  taken.freed_by = freed.by;
+  slots_[slot].gate = gate;
+  const uint64_t order = slots_[slot].order = ++taken_;
+  if (!gates_.empty() && io.gate_slot != kNoGateSlot) gates_[io.gate_slot].state = GateState::kOut;
   const bool conflicts = options_.order_overlaps &&
-                         guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
+                         guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, order);
   if (options_.order_overlaps) {
-    guard_.Add(slot, io.target, io.op, io.offset_bytes, io.bytes, io.sequence);
+    guard_.Add(slot, io.target, io.op, io.offset_bytes, io.bytes, order);
   }
   if (conflicts) {
     ++totals_.overlaps_ordered;
@@ -297,7 +304,7 @@ void Issuer::TakeParked() {
   parked_ready_ = false;
   for (const uint32_t slot : parked_) {
     IssuedIo& io = slots_[slot].io;
-    if (guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, io.sequence)) {
+    if (guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, slots_[slot].order)) {
       parked_[kept++] = slot;
     } else if (batch_.size() >= options_.batch) {
       parked_[kept++] = slot;
@@ -369,17 +376,84 @@ void Issuer::TakeNew(int64_t now_ns) {
       return;
     }
     if (free_slots_.empty()) return;
-    Take(*io, gated.due_ns);
+    Take(*io, gated.due_ns, {.ns = freed_ns_, .by = freed_by_}, GatedQueue::kNoGate);
     feed_->Pop();
     required_seen_ = false;
   }
+}
+
+// What is due in the queue.
+void Issuer::TakeGated(int64_t now_ns) {
+  next_due_ns_.reset();
+  while (queue_->NextDueNs() <= now_ns) {
+    if (batch_.size() >= options_.batch) return;
+    if (free_slots_.empty()) {
+      slots_blocked_ = true;
+      return;
+    }
+    const GatedQueue::Taken taken = queue_->Take();
+    Freed freed{.ns = taken.freed_ns};
+    if (slots_blocked_ && booked_ns_ > freed.ns) freed.ns = booked_ns_;
+    Take(taken.io, taken.due_ns, freed, taken.gate);
+  }
+  slots_blocked_ = false;
+  if (queue_->NextDueNs() != INT64_MAX) next_due_ns_ = queue_->NextDueNs();
+}
+
+// Takes steps of the plan into the queue, as far as there is room.
+void Issuer::FillQueue() {
+  more_steps_ = false;
+  starving_ = false;
+  for (int steps = 0; queue_->HasRoom(); ++steps) {
+    if (steps == kStepsATurn) {
+      more_steps_ = true;
+      return;
+    }
+    PlannedIo* io = nullptr;
+    const PlanFeed::State state = feed_->Peek(&io);
+    if (state == PlanFeed::State::kEnd) {
+      ended_ = queue_->size() == 0;
+      return;
+    }
+    if (state == PlanFeed::State::kNotYet) {
+      front_blocked_ = front_blocked_ || feed_->WantsMemory();
+      starving_ = front_blocked_ || queue_->NextDueNs() == INT64_MAX;
+      return;
+    }
+    if (front_blocked_) {
+      freed_ns_ = booked_ns_;
+      freed_by_ = booked_by_;
+      front_blocked_ = false;
+    }
+    queue_->Add(*io, freed_ns_);
+    feed_->Pop();
+  }
+  front_blocked_ = true;
+}
+
+// kClosed.
+void Issuer::TakeClosed(int64_t now_ns) {
+  if (options_.duration_ns && now_ns > start_ns_ + *options_.duration_ns) {
+    next_due_ns_.reset();
+    starving_ = more_steps_ = false;
+    ended_ = true;
+    return;
+  }
+  TakeGated(now_ns);
+  FillQueue();
+  if (batch_.empty()) TakeGated(now_ns);
 }
 
 // Puts what is due into the batch.
 void Issuer::TakeDue(int64_t now_ns) {
   if (stopping_) return;
   if (parked_ready_) TakeParked();
-  if (!ended_) TakeNew(now_ns);
+  if (ended_) return;
+  if (queue_) {
+    TakeClosed(now_ns);
+  } else {
+    TakeNew(now_ns);
+  }
 }
 
 // The CPU can be taken from the thread within a submission. Whether the drive had the request by
@@ -541,6 +615,7 @@ void Issuer::CountTime(int64_t now_ns) {
 
 Status Issuer::Run(int64_t start_ns) {
   start_ns_ = start_ns;
+  if (queue_) queue_->Start(start_ns);
   gate_open_ns_ = start_ns;
   totals_.first_due_ns = start_ns;
   totals_.last_complete_ns = start_ns;
@@ -590,6 +665,7 @@ Status Issuer::Work() {
       continue;
     }
     if (InFlight() == 0 && (stopping_ || (ended_ && parked_.empty()))) return OkStatus();
+    if (more_steps_ && !stopping_) continue;
     const Pause pause = PlanPause(now_ns);
     if (options_.has_reserve) turn_.GiveBack(pause.due_ns);
     RETURN_IF_ERROR(Wait(pause, now_ns));

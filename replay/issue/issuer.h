@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "replay/engine/engine.h"
 #include "replay/issue/frontier.h"
+#include "replay/issue/gated_queue.h"
 #include "replay/issue/issued_io.h"
 #include "replay/issue/lane_progress.h"
 #include "replay/issue/overlap_guard.h"
@@ -81,8 +82,8 @@ struct IssuerOptions {
   bool stop_on_error = true;
   // Nothing is issued later than this after the start.
   std::optional<int64_t> duration_ns = {};
-  // Where several issuers share a plan: all of them, and which this one is. Not with kMaxOrder, nor
-  // with think time at a queue depth.
+  // Where several issuers share a plan: all of them, and which this one is. Not with kMaxOrder or
+  // kClosed, nor with think time at a queue depth.
   std::span<LaneProgress> lanes = {};
   uint32_t lane = 0;
   // A second thread calls StandBy(). kTimed only, without `lanes`.
@@ -143,8 +144,10 @@ class Issuer {
     IssuedIo io;
     int64_t offset_ns = 0;  // of its PlannedIo, as is
     int64_t submit_begin_ns = 0;
+    uint64_t order = 0;  // in which slots were taken
     uint64_t looks = 0;  // of its side before it was submitted
     uint32_t gate_slot = kNoGateSlot;
+    uint32_t gate = GatedQueue::kNoGate;  // kClosed
   };
   // Of a target: how many were submitted, and were complete at the first look after that.
   struct Promptness {
@@ -196,7 +199,15 @@ class Issuer {
   Gated GateOf(const PlannedIo& io) const;
   std::byte* BufferOf(uint32_t slot) const;
   bool LaneHasCome(const PlannedIo& await) const;
-  void Take(const PlannedIo& io, int64_t due_ns);
+  // What of the drive's an I/O waited for: until when, and whose end that was.
+  struct Freed {
+    int64_t ns = INT64_MIN;
+    uint64_t by = kNoSequence;
+  };
+  void Take(const PlannedIo& io, int64_t due_ns, Freed freed, uint32_t gate);
+  void TakeGated(int64_t now_ns);
+  void FillQueue();
+  void TakeClosed(int64_t now_ns);
   void TakeParked();
   void TakeNew(int64_t now_ns);
   void TakeDue(int64_t now_ns);
@@ -232,6 +243,10 @@ class Issuer {
   OverlapGuard guard_;
   Frontier frontier_;
 
+  std::optional<GatedQueue> queue_;  // kClosed
+  bool slots_blocked_ = false;       // what was due found no slot
+  bool more_steps_ = false;          // of the plan, ready to be taken into the queue
+  uint64_t taken_ = 0;
   std::vector<Gate> gates_;     // kMaxOrder
   uint64_t required_out_ = 0;   // named I/Os not complete yet
   int64_t gate_open_ns_ = 0;    // when the last of the named ones completed

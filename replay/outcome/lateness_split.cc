@@ -32,13 +32,15 @@ LatenessSplit::Parts LatenessSplit::Add(const IssuedIo& io) {
   // When it could be issued.
   Free free{.prompt_ns = io.due_ns, .real_ns = io.due_ns};
   free.Await(EndOf(io));
-  if (lane.slots.size() == lane.depth) {
+  if (lane.depth > 0 && lane.slots.size() == lane.depth) {
     free.Await(lane.slots.top());
     lane.slots.pop();
   }
   const int64_t late_ns = std::max<int64_t>(0, io.issue_ns - io.due_ns);
   const int64_t lateness_ns = std::clamp<int64_t>(io.issue_ns - free.prompt_ns, 0, late_ns);
 
+  const Parts parts{.lateness_ns = lateness_ns, .backlog_ns = late_ns - lateness_ns};
+  if (lane.depth == 0) return parts;
   // Where the drive had other work all the while, it lost nothing by the delay, nor do those
   // behind in its line; but who waits for this I/O itself does.
   const bool drive_was_busy = lane.busy_from_ns <= free.prompt_ns && lane.busy_to_ns >= io.issue_ns;
@@ -51,7 +53,7 @@ LatenessSplit::Parts LatenessSplit::Add(const IssuedIo& io) {
                                        .free = {io.complete_ns - carried_ns, seen_ns}};
   if (io.issue_ns > lane.busy_to_ns) lane.busy_from_ns = io.issue_ns;
   lane.busy_to_ns = std::max(lane.busy_to_ns, io.complete_ns);
-  return {.lateness_ns = lateness_ns, .backlog_ns = late_ns - lateness_ns};
+  return parts;
 }
 
 }  // namespace blktape

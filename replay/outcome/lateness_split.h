@@ -29,7 +29,8 @@ class LatenessSplit {
   // next one only if it is more than this.
   static constexpr int64_t kReactionNs = 100'000;
 
-  // At most depths[lane] I/Os of each issuing thread are in flight.
+  // At most depths[lane] I/Os of each issuing thread are in flight. 0: its I/Os come in any order,
+  // and each tells by freed_ns also when it got its slot.
   explicit LatenessSplit(const std::vector<uint32_t>& depths);
 
   struct Parts {

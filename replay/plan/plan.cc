@@ -108,8 +108,7 @@ void Plan::SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned) {
     return;
   }
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
-  const bool thinks = options_.keep_think_time || options_.rule == TimingRule::kClosed;
-  if (!thinks || !arrival_ns) return;
+  if (!options_.keep_think_time || !arrival_ns) return;
   int64_t think_ns = SaturatingSubtract(*arrival_ns, think_from_ns_);
   if (options_.rule == TimingRule::kQueueDepth) {
     if (!order_.idle()) return;
@@ -117,6 +116,53 @@ void Plan::SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned) {
   }
   if (options_.idle_cap_ns) think_ns = std::min(think_ns, *options_.idle_cap_ns);
   planned->offset_ns = schedule_.ScaleNs(std::max<int64_t>(think_ns, 0));
+}
+
+// At a queue depth the recording's completions tell no more than when the drive was idle.
+bool Plan::KeepsOrder() const {
+  return options_.rule == TimingRule::kMaxOrder ||
+         (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
+}
+
+// Whether the recorded device is known to have no FUA: a flush follows each FUA write then.
+bool Plan::LacksFua(uint32_t device) const {
+  const proto::Header& header = stream_->header();
+  if (device >= static_cast<uint32_t>(header.devices_size())) return false;
+  const proto::Device& recorded = header.devices(static_cast<int>(device));
+  return recorded.has_fua() && !recorded.fua();
+}
+
+// Moved by what the idle cap cut before its arrival. Nothing in flight then completes before that
+// cut, so that all differences within the record stay.
+IoRecord Plan::WithoutCut(IoRecord io) const {
+  const int64_t cut_ns = schedule_.idle_cut_ns();
+  for (std::optional<int64_t>* time_ns : {&io.queue_ns, &io.issue_ns, &io.complete_ns}) {
+    if (*time_ns) *time_ns = SaturatingSubtract(**time_ns, cut_ns);
+  }
+  return io;
+}
+
+// kClosed.
+void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
+  if (io.arrival_ns()) {
+    const IoRecord moved = WithoutCut(io);
+    const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_);
+    planned->chain = wait.chain;
+    planned->offset_ns = schedule_.ScaleNs(wait.think_ns);
+    planned->gate_slot = dependencies_.Add(moved).value_or(kNoGateSlot);
+  }
+  if (planned->gate_slot == kNoGateSlot) ++counts_.ungated;
+}
+
+void Plan::SetOrder(const IoRecord& io, PlannedIo* planned) {
+  std::optional<uint32_t> gate_slot;
+  if (io.complete_ns && io.arrival_ns()) gate_slot = order_.Add(*io.complete_ns);
+  if (options_.rule == TimingRule::kQueueDepth) {
+    gates_.clear();
+    return;
+  }
+  planned->gate_slot = gate_slot.value_or(kNoGateSlot);
+  if (!gate_slot) ++counts_.ungated;
 }
 
 // Moves names of gates into `planned`; false if more remain.
@@ -141,11 +187,7 @@ Result<bool> Plan::Next(PlannedIo* io) {
     held_.reset();
     return true;
   }
-  // At a queue depth the recording's completions tell no more than when the drive was idle.
-  const bool in_order =
-      options_.rule == TimingRule::kMaxOrder || options_.rule == TimingRule::kClosed;
-  const bool needs_order =
-      in_order || (options_.rule == TimingRule::kQueueDepth && options_.keep_think_time);
+  const bool closed = options_.rule == TimingRule::kClosed;
   IoRecord record;
   uint64_t ordinal = 0;
   while (true) {
@@ -153,7 +195,8 @@ Result<bool> Plan::Next(PlannedIo* io) {
     if (!more) return false;
     const int64_t due_ns = schedule_.Advance(record);
     const std::optional<int64_t> arrival_ns = record.arrival_ns();
-    if (needs_order && arrival_ns) {
+    if (closed) dependencies_.Arrive(WithoutCut(record), LacksFua(record.device));
+    if (KeepsOrder() && arrival_ns) {
       if (!first_ns_) {
         first_ns_ = arrival_ns;
         think_from_ns_ = *arrival_ns;
@@ -190,16 +233,11 @@ Result<bool> Plan::Next(PlannedIo* io) {
                         FormatBytes(kLongestRequestBytes) + "\n  try:  blktape info TRACE");
     }
     RETURN_IF_ERROR(Place(record, io));
-    SetTiming(record, due_ns, io);
-    std::optional<uint32_t> gate_slot;
-    if (needs_order && record.complete_ns && arrival_ns) {
-      gate_slot = order_.Add(*record.complete_ns);
-    }
-    io->gate_slot = gate_slot.value_or(kNoGateSlot);
-    if (!gate_slot && in_order) ++counts_.ungated;
-    if (options_.rule == TimingRule::kQueueDepth) {
-      gates_.clear();
-      io->gate_slot = kNoGateSlot;
+    if (closed) {
+      SetWait(record, io);
+    } else {
+      SetTiming(record, due_ns, io);
+      if (KeepsOrder()) SetOrder(record, io);
     }
     io->sequence = sequence_++;
     ++counts_.planned;

@@ -13,6 +13,7 @@
 #include "format/io_record.h"
 #include "replay/plan/address_map.h"
 #include "replay/plan/completion_order.h"
+#include "replay/plan/dependencies.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/schedule.h"
 #include "replay/plan/timing_rule.h"
@@ -23,6 +24,8 @@ namespace blktape {
 // The recording's I/Os in flight that a replay at maximum speed can keep in order.
 inline constexpr uint32_t kMaxGateSlots = 65536;
 inline constexpr uint32_t kNoGateSlot = UINT32_MAX;
+// The threads of the recording that a closed replay keeps apart.
+inline constexpr uint32_t kMaxChains = 4096;
 
 // One step of a replay: an I/O to issue; only the names of I/Os to wait for, where one I/O has too
 // many of them (kGates); or a lane to wait for (kAwait: `target` is the lane, `sequence` how far it
@@ -40,6 +43,7 @@ struct PlannedIo {
   uint8_t required_count = 0;
   uint32_t flags = 0;
   uint32_t target = 0;
+  uint32_t chain = 0;  // kClosed: I/Os of one chain keep their order
   // kTimed: when it is due, after the start. Else: think time between its gate and its due time.
   int64_t offset_ns = 0;
   uint64_t sequence = 0;  // place in the plan, from 0
@@ -47,8 +51,8 @@ struct PlannedIo {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
   std::byte* buffer = nullptr;  // filled in by the feed, for reads and writes
-  // kMaxOrder: the slot by which later I/Os name this one, and the I/Os that must be complete
-  // before it, beyond those already named.
+  // kMaxOrder, kClosed: the slot by which later I/Os name this one, and the I/Os that must be
+  // complete before it, beyond those already named (kClosed: in its chain).
   uint32_t gate_slot = kNoGateSlot;
   std::array<uint32_t, kMaxRequired> required{};
 };
@@ -86,7 +90,7 @@ struct PlanCounts {
   std::map<std::string, uint64_t> emulated;  // "discard as write_zeroes"
   uint64_t remapped = 0;
   uint64_t widened = 0;
-  uint64_t ungated = 0;  // kMaxOrder: their completion could not be kept in order
+  uint64_t ungated = 0;  // kMaxOrder, kClosed: nobody can wait for their completion
 };
 
 // Turns records into steps, one by one, in bounded memory. Not thread-safe.
@@ -114,12 +118,18 @@ class Plan {
   Result<Mapped> MapOp(const IoRecord& io, const PlanTarget& target);
   Status Place(const IoRecord& io, PlannedIo* planned);
   void SetTiming(const IoRecord& io, int64_t due_ns, PlannedIo* planned);
+  bool KeepsOrder() const;
+  bool LacksFua(uint32_t device) const;
+  IoRecord WithoutCut(IoRecord io) const;
+  void SetWait(const IoRecord& io, PlannedIo* planned);
+  void SetOrder(const IoRecord& io, PlannedIo* planned);
   bool TakeGates(PlannedIo* planned);
 
   RecordStream* const stream_;
   const PlanOptions options_;
   Schedule schedule_;
   CompletionOrder order_{kMaxGateSlots};
+  Dependencies dependencies_{kMaxGateSlots, kMaxChains};
   PlanCounts counts_;
   std::vector<uint32_t> gates_;      // to be named before or with the next I/O
   std::optional<PlannedIo> held_;    // waits behind the kGates steps that precede it

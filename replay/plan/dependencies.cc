@@ -1,0 +1,206 @@
+#include "replay/plan/dependencies.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/saturating.h"
+#include "base/units.h"
+
+namespace blktape {
+namespace {
+
+// A thread that was woken by a completion goes on within this time; a flush that follows a FUA
+// write is issued within it.
+constexpr int64_t kWakeNs = 200 * kNanosPerMicro;
+
+// By what a thread is known. Without an id, its program's; without both, all are one.
+uint64_t ThreadOf(const IoRecord& io) {
+  if (io.pid) return *io.pid;
+  constexpr uint64_t kPrograms = uint64_t{1} << 40;
+  return io.process ? kPrograms + *io.process : 2 * kPrograms;
+}
+
+bool IsSyncWrite(const IoRecord& io) { return io.op == Op::kWrite && IsForeground(io); }
+
+// Metadata that somebody waits for: a file system's journal, written on behalf of others.
+bool IsJournal(const IoRecord& io) { return IsSyncWrite(io) && (io.flags & kFlagMeta) != 0; }
+
+bool IsCommit(const IoRecord& io) {
+  return IsJournal(io) && (io.flags & (kFlagPreflush | kFlagFua)) != 0;
+}
+
+}  // namespace
+
+Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains)
+    : max_slots_(max_slots), max_chains_(max_chains) {}
+
+uint32_t Dependencies::ChainOf(const IoRecord& io) {
+  const uint64_t thread = ThreadOf(io);
+  const auto known = chain_of_thread_.find(thread);
+  if (known != chain_of_thread_.end()) return known->second;
+  uint32_t chain = static_cast<uint32_t>(chains_.size());
+  if (chain < max_chains_) {
+    chains_.emplace_back();
+  } else {
+    const auto oldest =
+        std::min_element(chains_.begin(), chains_.end(),
+                         [](const Chain& a, const Chain& b) { return a.last_seen < b.last_seen; });
+    chain = static_cast<uint32_t>(oldest - chains_.begin());
+    chain_of_thread_.erase(oldest->thread);
+    for (const uint32_t slot : oldest->untold) Release(slot);
+    *oldest = Chain();
+  }
+  chains_[chain].thread = thread;
+  chains_[chain].told_ns = *first_ns_;
+  chain_of_thread_[thread] = chain;
+  return chain;
+}
+
+void Dependencies::Hold(uint32_t slot, uint32_t* role) {
+  ++slots_[slot].uses;
+  if (*role != kNone) Release(*role);
+  *role = slot;
+}
+
+void Dependencies::Release(uint32_t slot) {
+  BLKTAPE_CHECK(slots_[slot].uses > 0);
+  if (--slots_[slot].uses == 0) free_slots_.push_back(slot);
+}
+
+void Dependencies::Push(uint32_t slot) {
+  pending_.push_back({slots_[slot].complete_ns, slot});
+  std::push_heap(pending_.begin(), pending_.end());
+}
+
+// Whoever waits for a FUA write waits for the flush that stands for FUA, too.
+bool Dependencies::FlushFollows(uint32_t slot) {
+  Slot& write = slots_[slot];
+  if (!write.flush_follows) return false;
+  write.flush_follows = false;
+  for (const Flush& flush : flushes_) {
+    if (flush.device != write.device || flush.complete_ns <= write.complete_ns) continue;
+    if (flush.issue_ns < write.complete_ns || flush.issue_ns > write.complete_ns + kWakeNs) {
+      continue;
+    }
+    write.complete_ns = flush.complete_ns;
+    Push(slot);
+    return true;
+  }
+  return false;
+}
+
+void Dependencies::Happened(uint32_t slot) {
+  if (FlushFollows(slot)) return;
+  const Slot& done = slots_[slot];
+  Chain& chain = chains_[done.chain];
+  chain.any_completed = true;
+  chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
+  chain.untold.push_back(slot);  // takes over its use as a pending one
+  Hold(slot, &last_completed_);
+  if (done.journal) Hold(slot, &last_journal_);
+  if (!done.commit) return;
+  Commit& commit = commits_[next_commit_];
+  next_commit_ = (next_commit_ + 1) % commits_.size();
+  Hold(slot, &commit.slot);
+  commit.from_ns = chain.committing ? chain.commit_from_ns : done.arrival_ns;
+  commit.complete_ns = done.complete_ns;
+  chain.committing = false;
+}
+
+void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
+  const std::optional<int64_t> arrival_ns = io.arrival_ns();
+  if (!arrival_ns) return;
+  if (!first_ns_) first_ns_ = *arrival_ns;
+  no_fua_ = no_fua;
+  if (io.op == Op::kFlush && no_fua && io.complete_ns) {
+    flushes_[next_flush_] = {.device = io.device,
+                             .issue_ns = io.issue_ns.value_or(*arrival_ns),
+                             .complete_ns = *io.complete_ns};
+    next_flush_ = (next_flush_ + 1) % flushes_.size();
+  }
+  while (!pending_.empty() && pending_.front().complete_ns <= *arrival_ns) {
+    std::pop_heap(pending_.begin(), pending_.end());
+    const uint32_t slot = pending_.back().slot;
+    pending_.pop_back();
+    Happened(slot);
+  }
+}
+
+void Dependencies::Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates) {
+  gates->push_back(slot);
+  chain->told_ns = std::max(chain->told_ns, slots_[slot].complete_ns);
+}
+
+// The first commit that began after the chain's sync write arrived and ended after that completed.
+const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const {
+  for (size_t i = 0; i < commits_.size(); ++i) {
+    const Commit& commit = commits_[(next_commit_ + i) % commits_.size()];
+    if (commit.slot != kNone && commit.from_ns >= chain.synced_ns &&
+        commit.complete_ns > chain.last_complete_ns) {
+      return &commit;
+    }
+  }
+  return nullptr;
+}
+
+Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
+  const int64_t arrival_ns = *io.arrival_ns();
+  const uint32_t number = ChainOf(io);
+  Chain& chain = chains_[number];
+  chain.last_seen = ++arrivals_;
+  for (const uint32_t slot : chain.untold) {
+    Name(slot, &chain, gates);
+    Release(slot);
+  }
+  chain.untold.clear();
+
+  const bool journal = IsJournal(io);
+  const bool caused = !chain.any_completed || !IsForeground(io) || (journal && !chain.committing);
+  if (caused) {
+    if (last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
+      Name(last_completed_, &chain, gates);
+    }
+  } else if (!journal) {
+    const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
+    if (commit != nullptr) Name(commit->slot, &chain, gates);
+    if (last_journal_ != kNone) {
+      const int64_t woken_ns = slots_[last_journal_].complete_ns;
+      const bool unexplained = SaturatingSubtract(arrival_ns, chain.told_ns) > 2 * kWakeNs;
+      if (unexplained && arrival_ns - woken_ns <= kWakeNs) Name(last_journal_, &chain, gates);
+    }
+  }
+  if (journal && !chain.committing) {
+    chain.committing = true;
+    chain.commit_from_ns = arrival_ns;
+  }
+  chain.synced = IsSyncWrite(io);
+  chain.synced_ns = arrival_ns;
+  return {.chain = number,
+          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, chain.told_ns))};
+}
+
+std::optional<uint32_t> Dependencies::Add(const IoRecord& io) {
+  if (!io.complete_ns) return std::nullopt;
+  uint32_t slot = 0;
+  if (!free_slots_.empty()) {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  } else if (slots_.size() < max_slots_) {
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    return std::nullopt;
+  }
+  slots_[slot] = {.arrival_ns = *io.arrival_ns(),
+                  .complete_ns = *io.complete_ns,
+                  .device = io.device,
+                  .chain = ChainOf(io),
+                  .uses = 1,
+                  .flush_follows = no_fua_ && io.op == Op::kWrite && (io.flags & kFlagFua) != 0,
+                  .journal = IsJournal(io),
+                  .commit = IsCommit(io)};
+  Push(slot);
+  return slot;
+}
+
+}  // namespace blktape

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "format/io_record.h"
+
+namespace blktape {
+
+// Infers what each I/O of a recording waited for; docs/score.md ("What an I/O waited for") is the
+// definition. Records come in the order of arrival. A thread's I/Os are a chain: each waits for
+// those of its own thread that had completed before it arrived; some wait for another thread's,
+// too. The rest of the time until it arrived is think time.
+//
+// An I/O that others may wait for has a slot, free again once nobody can name it any more. Memory:
+// at most `max_slots` I/Os and `max_chains` threads; an I/O beyond that gates nothing. Of more
+// threads, the one that was silent for longest gives its chain to the new one. Pure, not
+// thread-safe.
+class Dependencies {
+ public:
+  Dependencies(uint32_t max_slots, uint32_t max_chains);
+
+  struct Wait {
+    uint32_t chain = 0;
+    // From the last completion that it waited for (or the recording's first arrival) to its own
+    // arrival.
+    int64_t think_ns = 0;
+  };
+
+  // Any record arrives, planned or not: completions up to then have happened. `no_fua`: its device
+  // has no FUA of its own, so that a flush follows a FUA write.
+  void Arrive(const IoRecord& io, bool no_fua);
+  // The record that arrived last is to be replayed. Appends the slots of what it waited for beyond
+  // what its chain was told before.
+  Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates);
+  // And its own slot, where it completed: absent if there are too many.
+  std::optional<uint32_t> Add(const IoRecord& io);
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Slot {
+    int64_t arrival_ns = 0;
+    int64_t complete_ns = 0;
+    uint32_t device = 0;
+    uint32_t chain = 0;
+    uint32_t uses = 0;           // by whom it may still be named
+    bool flush_follows = false;  // perhaps: a FUA write to a device without FUA
+    bool journal = false;
+    bool commit = false;
+  };
+  struct Pending {
+    int64_t complete_ns;
+    uint32_t slot;
+    bool operator<(const Pending& other) const {  // a heap's first is its largest
+      return complete_ns != other.complete_ns ? complete_ns > other.complete_ns : slot > other.slot;
+    }
+  };
+  struct Chain {
+    uint64_t thread = 0;
+    uint64_t last_seen = 0;
+    std::vector<uint32_t> untold;  // slots that completed since its last arrival
+    bool any_completed = false;
+    int64_t last_complete_ns = 0;  // of its own
+    int64_t told_ns = 0;           // latest completion it was told of
+    bool synced = false;           // its last I/O was a sync write
+    int64_t synced_ns = 0;         // when that arrived
+    bool committing = false;       // a journal's thread, until its commit record completes
+    int64_t commit_from_ns = 0;    // arrival of the first I/O of the commit under way
+  };
+  struct Commit {
+    int64_t from_ns = 0;
+    int64_t complete_ns = 0;
+    uint32_t slot = kNone;
+  };
+  struct Flush {
+    uint32_t device = 0;
+    int64_t issue_ns = 0;
+    int64_t complete_ns = INT64_MIN;
+  };
+
+  uint32_t ChainOf(const IoRecord& io);
+  void Push(uint32_t slot);
+  bool FlushFollows(uint32_t slot);
+  void Happened(uint32_t slot);
+  void Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates);
+  const Commit* CommitAfter(const Chain& chain) const;
+  void Hold(uint32_t slot, uint32_t* role);
+  void Release(uint32_t slot);
+
+  const uint32_t max_slots_;
+  const uint32_t max_chains_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::vector<Pending> pending_;  // a heap
+  std::vector<Chain> chains_;
+  std::unordered_map<uint64_t, uint32_t> chain_of_thread_;
+  std::optional<int64_t> first_ns_;
+  uint64_t arrivals_ = 0;
+  bool no_fua_ = false;
+  uint32_t last_completed_ = kNone;  // of all
+  uint32_t last_journal_ = kNone;    // of a journal's writes
+  // The last ones, in rings.
+  std::array<Commit, 64> commits_;
+  size_t next_commit_ = 0;
+  std::array<Flush, 64> flushes_;
+  size_t next_flush_ = 0;
+};
+
+}  // namespace blktape

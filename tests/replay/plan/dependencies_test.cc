@@ -1,0 +1,193 @@
+#include "replay/plan/dependencies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tests/replay/plan/fake_records.h"
+
+namespace blktape {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr int64_t kUs = 1'000;
+constexpr uint32_t kJournal = kFlagSync | kFlagMeta;
+constexpr uint32_t kCommit = kJournal | kFlagPreflush | kFlagFua;
+
+// Hands records over and tells of each which earlier ones, by their place, it waited for. All times
+// in microseconds.
+class DependenciesTest : public testing::Test {
+ protected:
+  struct Waited {
+    uint32_t chain = 0;
+    int64_t think_us = 0;
+    std::vector<size_t> gates;  // ascending
+  };
+
+  Waited Next(uint32_t thread, Op op, int64_t arrival_us, int64_t complete_us, uint32_t flags = 0) {
+    IoRecord io = Io(op, arrival_us * kUs, complete_us * kUs, 0, 4096);
+    io.pid = thread;
+    io.flags = flags;
+    return Hand(io);
+  }
+  Waited Hand(const IoRecord& io) {
+    inferred_.Arrive(io, no_fua_);
+    Waited waited;
+    std::vector<uint32_t> slots;
+    if ((io.flags & kFlagDerived) == 0) {
+      const Dependencies::Wait wait = inferred_.WaitOf(io, &slots);
+      waited.chain = wait.chain;
+      waited.think_us = wait.think_ns / kUs;
+      for (const uint32_t slot : slots) waited.gates.push_back(owner_[slot]);
+      std::ranges::sort(waited.gates);
+      if (const auto slot = inferred_.Add(io)) owner_[*slot] = place_;
+    }
+    ++place_;
+    return waited;
+  }
+
+  bool no_fua_ = false;
+  Dependencies inferred_{64, 4};
+  std::map<uint32_t, size_t> owner_;
+  size_t place_ = 0;
+};
+
+TEST_F(DependenciesTest, AThreadWaitsForItsOwnIosAndNotForThoseOfOthers) {
+  EXPECT_THAT(Next(1, Op::kRead, 0, 100).gates, IsEmpty());     // 0
+  EXPECT_THAT(Next(2, Op::kRead, 10, 5'000).gates, IsEmpty());  // 1
+  const Waited second = Next(1, Op::kRead, 1'100, 1'200);       // 2
+  EXPECT_THAT(second.gates, ElementsAre(0));
+  EXPECT_EQ(second.think_us, 1'000);
+  const Waited other = Next(2, Op::kRead, 9'000, 9'100);  // 3
+  EXPECT_THAT(other.gates, ElementsAre(1)) << "not for 2, which completed meanwhile";
+  EXPECT_EQ(other.think_us, 4'000);
+  EXPECT_NE(other.chain, second.chain);
+}
+
+TEST_F(DependenciesTest, WhatIsStillInFlightIsNotWaitedFor) {
+  Next(1, Op::kRead, 0, 900, kFlagReadahead);  // 0
+  Next(1, Op::kRead, 10, 100);                 // 1
+  const Waited waited = Next(1, Op::kRead, 150, 1'000);
+  EXPECT_THAT(waited.gates, ElementsAre(1));
+  EXPECT_EQ(waited.think_us, 50);
+  const Waited later = Next(1, Op::kRead, 1'300, 1'400);
+  EXPECT_THAT(later.gates, ElementsAre(0, 2)) << "told once; 1 is not told again";
+  EXPECT_EQ(later.think_us, 300);
+}
+
+TEST_F(DependenciesTest, AThreadsFirstIoWaitsForTheLastThatCompletedOfAll) {
+  Next(1, Op::kRead, 0, 100);
+  Next(2, Op::kRead, 20, 300);
+  const Waited started = Next(3, Op::kRead, 1'300, 1'400);
+  EXPECT_THAT(started.gates, ElementsAre(1));
+  EXPECT_EQ(started.think_us, 1'000);
+}
+
+TEST_F(DependenciesTest, WhatNobodyWaitsForFollowsTheLastCompletionOfAll) {
+  Next(9, Op::kWrite, 0, 50);     // 0: written back
+  Next(1, Op::kRead, 10, 5'000);  // 1
+  EXPECT_THAT(Next(9, Op::kWrite, 5'010, 5'050).gates, ElementsAre(0, 1));
+}
+
+// The thread writes and asks for durability; the journal's thread commits; the thread goes on.
+TEST_F(DependenciesTest, AfterASyncWriteAThreadWaitsForTheCommitThatFollowed) {
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync);                            // 0
+  const Waited journal = Next(7, Op::kWrite, 1'050, 2'000, kJournal);  // 1
+  EXPECT_THAT(journal.gates, ElementsAre(0));
+  EXPECT_EQ(journal.think_us, 50);
+  const Waited commit = Next(7, Op::kWrite, 2'010, 4'000, kCommit);  // 2
+  EXPECT_THAT(commit.gates, ElementsAre(1)) << "within a commit the journal waits for itself";
+  Next(7, Op::kWrite, 6'000, 7'000, kJournal);  // 3: another commit
+  Next(7, Op::kWrite, 7'010, 9'000, kCommit);   // 4
+  const Waited next = Next(1, Op::kWrite, 14'000, 15'000, kFlagSync);
+  EXPECT_THAT(next.gates, ElementsAre(0, 2));
+  EXPECT_EQ(next.think_us, 10'000);
+}
+
+TEST_F(DependenciesTest, ACommitThatBeganBeforeTheWriteIsNotItsOwn) {
+  Next(7, Op::kWrite, 0, 100, kJournal);     // 0
+  Next(1, Op::kWrite, 50, 300, kFlagSync);   // 1
+  Next(7, Op::kWrite, 110, 2'000, kCommit);  // 2
+  EXPECT_THAT(Next(1, Op::kWrite, 9'000, 9'100, kFlagSync).gates, ElementsAre(1));
+}
+
+TEST_F(DependenciesTest, AfterAReadNoCommitIsWaitedForButOneThatEndedJustBefore) {
+  Next(1, Op::kRead, 0, 100);                                           // 0
+  Next(7, Op::kWrite, 200, 1'000, kJournal);                            // 1
+  Next(7, Op::kWrite, 1'010, 3'000, kCommit);                           // 2
+  EXPECT_THAT(Next(1, Op::kRead, 4'000, 4'100).gates, ElementsAre(0));  // 3
+  Next(7, Op::kWrite, 5'000, 6'000, kJournal);                          // 4
+  const Waited woken = Next(1, Op::kRead, 6'150, 6'200);
+  EXPECT_THAT(woken.gates, ElementsAre(3, 4));
+  EXPECT_EQ(woken.think_us, 150);
+}
+
+// The block layer writes and then flushes; software saw the end of the flush.
+TEST_F(DependenciesTest, AFuaWriteOfADeviceWithoutFuaCompletesWithTheFlushThatFollowsIt) {
+  no_fua_ = true;
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync | kFlagFua);      // 0
+  Next(8, Op::kFlush, 1'005, 4'000, kFlagDerived);          // 1
+  const Waited between = Next(1, Op::kRead, 2'000, 2'100);  // 2
+  EXPECT_THAT(between.gates, IsEmpty());
+  const Waited after = Next(1, Op::kRead, 4'300, 4'400);
+  EXPECT_THAT(after.gates, ElementsAre(0, 2));
+  EXPECT_EQ(after.think_us, 300);
+}
+
+TEST_F(DependenciesTest, WithoutThreadsTheOrderOfCompletionsIsKept) {
+  Hand(Read(0, 100));
+  Hand(Read(10, 200));
+  EXPECT_THAT(Hand(Read(150, 180)).gates, ElementsAre(0));
+  EXPECT_THAT(Hand(Read(300, 400)).gates, ElementsAre(1, 2));
+}
+
+TEST_F(DependenciesTest, OfMoreThreadsThanChainsTheOneSilentForLongestGivesWay) {
+  for (uint32_t thread = 1; thread <= 4; ++thread) {
+    Next(thread, Op::kRead, thread * 10, thread * 10 + 1);
+  }
+  const uint32_t second = Next(2, Op::kRead, 100, 101).chain;
+  const uint32_t first = Next(1, Op::kRead, 110, 111).chain;
+  EXPECT_NE(first, second);
+  const Waited fifth = Next(5, Op::kRead, 120, 121);  // takes that of the third thread
+  EXPECT_THAT(fifth.gates, ElementsAre(5)) << "as new: for the last completion of all";
+  EXPECT_EQ(Next(1, Op::kRead, 130, 131).chain, first);
+  EXPECT_EQ(Next(2, Op::kRead, 140, 141).chain, second);
+}
+
+TEST_F(DependenciesTest, BeyondTheSlotsAnIoGatesNothing) {
+  Dependencies few(2, 4);
+  std::vector<uint32_t> gates;
+  for (int i = 0; i < 3; ++i) {
+    const IoRecord io = Read(i, 1'000);
+    few.Arrive(io, false);
+    few.WaitOf(io, &gates);
+    EXPECT_EQ(few.Add(io).has_value(), i < 2);
+  }
+  const IoRecord open = Read(5, {});
+  few.Arrive(open, false);
+  EXPECT_FALSE(few.Add(open).has_value()) << "nobody knows when it completed";
+}
+
+// However long the work: those in flight, those not told yet, and the last 64 commits.
+TEST_F(DependenciesTest, SlotsAreUsedAgain) {
+  Dependencies inferred(80, 4);
+  std::vector<uint32_t> gates;
+  for (int64_t i = 0; i < 10'000; ++i) {
+    IoRecord io = Io(i % 5 == 0 ? Op::kWrite : Op::kRead, i * 100, i * 100 + 250, 0, 4096);
+    io.pid = static_cast<uint32_t>(1 + i % 3);
+    io.flags = i % 10 == 0 ? kCommit : 0;
+    inferred.Arrive(io, false);
+    inferred.WaitOf(io, &gates);
+    ASSERT_TRUE(inferred.Add(io).has_value()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace blktape
