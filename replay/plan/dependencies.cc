@@ -48,10 +48,13 @@ uint32_t Dependencies::ChainOf(const IoRecord& io) {
     chain = static_cast<uint32_t>(oldest - chains_.begin());
     chain_of_thread_.erase(oldest->thread);
     for (const uint32_t slot : oldest->untold) Release(slot);
+    if (oldest->last_slot != kNone) Release(oldest->last_slot);
     *oldest = Chain();
   }
   chains_[chain].thread = thread;
   chains_[chain].told_ns = *first_ns_;
+  chains_[chain].born_ns = io.arrival_ns().value_or(*first_ns_);
+  births_[born_++ % births_.size()] = chain;
   chain_of_thread_[thread] = chain;
   return chain;
 }
@@ -96,6 +99,7 @@ void Dependencies::Happened(uint32_t slot) {
   chain.any_completed = true;
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
+  Hold(slot, &chain.last_slot);
   Hold(slot, &last_completed_);
   if (done.journal) Hold(slot, &last_journal_);
   if (!done.commit) return;
@@ -143,6 +147,22 @@ const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const 
   return nullptr;
 }
 
+// Of the threads that had their first I/O since the chain's last one, the completion that came
+// last: a program waits for the ones it started.
+uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
+  uint32_t end = kNone;
+  for (size_t i = 0; i < std::min(born_, births_.size()); ++i) {
+    const Chain& started = chains_[births_[i]];
+    if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || started.journals) {
+      continue;
+    }
+    const int64_t complete_ns = slots_[started.last_slot].complete_ns;
+    if (complete_ns <= chain.told_ns) continue;
+    if (end == kNone || complete_ns > slots_[end].complete_ns) end = started.last_slot;
+  }
+  return end;
+}
+
 Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
   const int64_t arrival_ns = *io.arrival_ns();
   const uint32_t number = ChainOf(io);
@@ -163,18 +183,23 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   } else if (!journal) {
     const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
     if (commit != nullptr) Name(commit->slot, &chain, gates);
-    if (last_journal_ != kNone) {
-      const int64_t woken_ns = slots_[last_journal_].complete_ns;
-      const bool unexplained = SaturatingSubtract(arrival_ns, chain.told_ns) > 2 * kWakeNs;
-      if (unexplained && arrival_ns - woken_ns <= kWakeNs) Name(last_journal_, &chain, gates);
-    }
+    const auto unexplained = [&] {
+      return SaturatingSubtract(arrival_ns, chain.told_ns) > 2 * kWakeNs;
+    };
+    const bool woken =
+        last_journal_ != kNone && arrival_ns - slots_[last_journal_].complete_ns <= kWakeNs;
+    if (woken && unexplained()) Name(last_journal_, &chain, gates);
+    const uint32_t started = unexplained() ? EndOfStarted(chain) : kNone;
+    if (started != kNone) Name(started, &chain, gates);
   }
+  chain.journals = chain.journals || journal;
   if (journal && !chain.committing) {
     chain.committing = true;
     chain.commit_from_ns = arrival_ns;
   }
   chain.synced = IsSyncWrite(io);
   chain.synced_ns = arrival_ns;
+  chain.arrival_ns = arrival_ns;
   return {.chain = number,
           .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, chain.told_ns))};
 }

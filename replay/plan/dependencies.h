@@ -11,7 +11,7 @@
 
 namespace blktape {
 
-// Infers what each I/O of a recording waited for; docs/score.md ("What an I/O waited for") is the
+// Infers what each I/O of a recording waited for; docs/closed_loop.md is the
 // definition. Records come in the order of arrival. A thread's I/Os are a chain: each waits for
 // those of its own thread that had completed before it arrived; some wait for another thread's,
 // too. The rest of the time until it arrived is think time.
@@ -63,12 +63,16 @@ class Dependencies {
   struct Chain {
     uint64_t thread = 0;
     uint64_t last_seen = 0;
+    int64_t born_ns = 0;           // its first arrival
+    int64_t arrival_ns = 0;        // its last one
+    uint32_t last_slot = kNone;    // of its I/Os, the one that completed last
     std::vector<uint32_t> untold;  // slots that completed since its last arrival
     bool any_completed = false;
     int64_t last_complete_ns = 0;  // of its own
     int64_t told_ns = 0;           // latest completion it was told of
     bool synced = false;           // its last I/O was a sync write
     int64_t synced_ns = 0;         // when that arrived
+    bool journals = false;         // it has written to a journal
     bool committing = false;       // a journal's thread, until its commit record completes
     int64_t commit_from_ns = 0;    // arrival of the first I/O of the commit under way
   };
@@ -89,6 +93,7 @@ class Dependencies {
   void Happened(uint32_t slot);
   void Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates);
   const Commit* CommitAfter(const Chain& chain) const;
+  uint32_t EndOfStarted(const Chain& chain) const;
   void Hold(uint32_t slot, uint32_t* role);
   void Release(uint32_t slot);
 
@@ -109,6 +114,8 @@ class Dependencies {
   size_t next_commit_ = 0;
   std::array<Flush, 64> flushes_;
   size_t next_flush_ = 0;
+  std::array<uint32_t, 64> births_{};  // chains, by their first arrival
+  size_t born_ = 0;
 };
 
 }  // namespace blktape

@@ -1,19 +1,23 @@
 """Whether a replay tells what one would have waited on the other drive.
 
-    bazel run -c opt //tests/benchmarks/prediction -- [--workloads desktop,overlap,...] [--pairs 10,2]
+    bazel run -c opt //tests/benchmarks/prediction -- [--workloads desktop,overlap,...] [--pairs 1:10,5:30]
 
 Each workload runs live on two disks of known speed (a FUSE file in memory under a loop device) and is
-recorded there: that is the truth. The fast disk's recording is then replayed on the slow disk and back,
-in a closed loop (think time kept) and in an open loop (original times). Columns: the foreground wait that
-was measured live, and by how much each replay is off it; the same for the mean and the 99th percentile of
-response, and the length. `ratio` is slow wait / fast wait: the live one, and by how much that of the
-replays of one recording is off. Foreground wait is the union of [queued or due, completed] of reads,
-flagged writes and flushes.
+recorded there: that is the truth. Each recording is then replayed on both disks, in a closed loop (replay
+--closed) and in an open loop (original times). Columns: the foreground wait that was measured live
+(`wait_ns` of analyze), and by how much that of each replay is off it; the same for the mean and the 99th
+percentile of response, and the length, from the first arrival to the last completion of foreground I/O.
+`ratio` is slow wait / fast wait: the live one, and by how much that of the replays of one recording is off.
+The response of a flagged write is until software saw its end: with the flush that stands for FUA on a
+device without.
 
-Live runs repeat (--rounds); medians are shown, and how far apart the live ones were.
+`same` marks a recording replayed on the disk it was made on: what that is off is not the inference's but
+the replayer's and the machine's. Live runs repeat (--rounds); medians are shown, and how far apart the live
+ones were. Last come the medians over workloads of the figures' absolute values.
 """
 
 import argparse
+import bisect
 import contextlib
 import os
 import statistics
@@ -25,35 +29,40 @@ from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
 SIZE_MIB = 2048
-# read, write, flush in us, ns a byte, units. The slow ones are so many times slower.
-FAST = (120, 60, 400, 0.5, 8)
-SLOWER = {"2": (240, 120, 800, 1, 8), "10": (1200, 1500, 4000, 5, 4), "30": (3600, 1800, 12000, 15, 4)}
+# By about how many times slower than the first they are: read, write, flush in us, ns a byte, units.
+SPEEDS = {"1": (120, 60, 400, 0.5, 8), "2": (240, 120, 800, 1, 8), "5": (600, 400, 2000, 2.5, 8),
+          "10": (1200, 1500, 4000, 5, 4), "30": (3600, 1800, 12000, 15, 4)}
 # Who works goes before what else the machine does, and the disk before both.
 NICE = ("nice", "-n", "-10")
 CLOSED, OPEN = "closed", "open"
+FIGURES = ("wait", "mean", "p99", "length")
+
+
+def seen_end(write, flushes):
+    """When software saw the end of a flagged write: after the flush that stands for FUA, if one followed at once."""
+    end = int(write["complete_ns"])
+    at = bisect.bisect_left(flushes, (end, 0))
+    return flushes[at][1] if at < len(flushes) and flushes[at][0] - end < 200_000 else end
 
 
 def figures(trace):
     """Of a recording or a result: foreground wait, mean and p99 of response in s, and the length."""
-    intervals = []
-    first = last = None
-    for row in blktape.dump(trace):
-        begin = row["queue_ns"] or row["issue_ns"]
-        if not begin or not row["complete_ns"]:
-            continue
-        begin, end = int(begin), int(row["complete_ns"])
-        first = begin if first is None else min(first, begin)
-        last = end if last is None else max(last, end)
+    rows = [row for row in blktape.dump(trace) if row["complete_ns"] and (row["queue_ns"] or row["issue_ns"])]
+    flushes = sorted((int(row["issue_ns"] or row["queue_ns"]), int(row["complete_ns"]))
+                     for row in rows if row["op"] == "flush")
+    responses = []
+    first = min(int(row["queue_ns"] or row["issue_ns"]) for row in rows)
+    last = first
+    for row in rows:
         flags = set(row["flags"].split("+"))
-        if row["op"] in ("read", "flush") or (row["op"] == "write" and flags & {"sync", "fua", "preflush"}):
-            intervals.append((begin, end))
-    intervals.sort()
-    wait = reached = 0
-    for begin, end in intervals:
-        wait += max(0, end - max(begin, reached))
-        reached = max(reached, end)
-    responses = [end - begin for begin, end in intervals]
-    return {"wait": wait / 1e9, "mean": statistics.mean(responses) / 1e9,
+        if "derived" in flags or not (row["op"] in ("read", "flush") or
+                                      (row["op"] == "write" and flags & {"sync", "fua", "preflush"})):
+            continue
+        end = seen_end(row, flushes) if row["op"] == "write" and "fua" in flags else int(row["complete_ns"])
+        responses.append(end - int(row["queue_ns"] or row["issue_ns"]))
+        last = max(last, end)
+    wait_ns = blktape.as_json("analyze", trace, accept=(0, 3))["wait_ns"]
+    return {"wait": wait_ns / 1e9, "mean": statistics.mean(responses) / 1e9,
             "p99": common.percentile(responses, 0.99) / 1e9, "length": (last - first) / 1e9, "ios": len(responses)}
 
 
@@ -69,7 +78,8 @@ def live(bench, disk, workload, seed, trace):
         subprocess.run([*words, "prepare", *place], check=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(trace)
-        blktape.ok("record", "--device", disk.device, "-o", trace, "--", *NICE, *words, "work", *place, timeout_s=900)
+        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--", *NICE, *words, "work",
+                   *place, timeout_s=900)
     finally:
         subprocess.run(["umount", point], check=True)
     return figures(trace)
@@ -77,7 +87,7 @@ def live(bench, disk, workload, seed, trace):
 
 def replay(bench, trace, disk, how):
     result = bench.path("result.tape")
-    words = ["--max", "--think", "keep"] if how == CLOSED else []
+    words = ["--closed"] if how == CLOSED else []
     blktape.ok("replay", trace, "--target", disk.device, "--overwrite", "--yes", "--unsupported", "skip", *words,
                "-o", result, accept=(0, 3), timeout_s=900)
     found = figures(result)
@@ -99,7 +109,7 @@ def row(*cells):
 
 def compare(bench, workload, pair, options):
     disks = {name: known_disk.KnownDisk(bench.path(name), SIZE_MIB, speed, bench.callback)
-             for name, speed in (("fast", FAST), ("slow", SLOWER[pair]))}
+             for name, speed in zip(("fast", "slow"), (SPEEDS[one] for one in pair.split(":")))}
     truths, traces, runs = {}, {}, {name: [] for name in disks}
     for number in range(options.rounds):
         for name, disk in disks.items():
@@ -113,6 +123,7 @@ def compare(bench, workload, pair, options):
             "%.3f s" % truth["wait"], "%.3f ms" % (1e3 * truth["mean"]), "%.3f ms" % (1e3 * truth["p99"]),
             "%.1f s" % truth["length"], "%.2f" % (truths["slow"]["wait"] / truths["fast"]["wait"])
             if name == "slow" else "")
+    offs = []
     for how in (CLOSED, OPEN):
         for source in disks:
             waits = {}
@@ -120,28 +131,55 @@ def compare(bench, workload, pair, options):
                 found = median_of([replay(bench, traces[source], disk, how) for _ in range(options.replays)])
                 truth = truths[name]
                 waits[name] = found["wait"]
-                row("", source + " on " + name, how, *(off(found[key], truth[key])
-                                                       for key in ("wait", "mean", "p99", "length")),
-                    off(waits["slow"] / waits["fast"], truths["slow"]["wait"] / truths["fast"]["wait"])
-                    if name == "slow" else "")
+                ratio = None
+                if name == "slow":
+                    ratio = waits["slow"] / waits["fast"] / (truths["slow"]["wait"] / truths["fast"]["wait"]) - 1
+                    offs.append((how, source, "ratio", ratio))
+                if source != name:
+                    offs += [(how, source, key, found[key] / truth[key] - 1) for key in FIGURES]
+                row("", source + " on " + name, "same" if source == name and how == CLOSED else how,
+                    *(off(found[key], truth[key]) for key in FIGURES), "" if ratio is None else off(1 + ratio, 1))
+    return offs
+
+
+def tell_medians(offs):
+    """Over workloads: of the absolute values, with which sign they mostly are."""
+    for how in (CLOSED, OPEN):
+        for source in ("fast", "slow"):
+            cells = []
+            for key in (*FIGURES, "ratio"):
+                one = [value for a, b, c, value in offs if (a, b, c) == (how, source, key)]
+                cells.append("%.1f %%" % (100 * statistics.median(abs(value) for value in one)) if one else "")
+            row("median", "of " + source, how, *cells)
+
+
+def alone():
+    """Goes on in a mount namespace of its own: a sandbox that another program opens meanwhile would keep the file
+    systems mounted, and their caches full."""
+    if os.environ.get("BLKTAPE_ALONE") is None:
+        os.environ["BLKTAPE_ALONE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,build")
-    parser.add_argument("--pairs", default="10", help="how many times slower: of 2, 10, 30")
+    parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30: so many times slower")
     parser.add_argument("--rounds", type=int, default=2, help="live runs on each disk")
     parser.add_argument("--replays", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     common.need_root()
     os.environ["PATH"] += ":/usr/sbin:/sbin"
+    alone()
     row("workload", "run", "", "wait", "mean", "p99", "length", "ratio")
+    offs = []
     with common.no_halts():
         for pair in options.pairs.split(","):
             for workload in options.workloads.split(","):
                 with common.Bench() as bench:
-                    compare(bench, workload, pair, options)
+                    offs += compare(bench, workload, pair, options)
+    tell_medians(offs)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,13 @@ void Expect(LatenessSplit::Parts parts, int64_t lateness_ns, int64_t backlog_ns)
   EXPECT_EQ(parts.backlog_ns, backlog_ns);
 }
 
+TEST(LatenessSplitTest, OfIosInAnyOrderEachTellsWhatItWaitedFor) {
+  Split split(0);
+  Expect(split.Add(100, kNone, 130, 200), 30, 0);
+  Expect(split.Add(50, 180, 190, 300), 10, 130);
+  Expect(split.Add(10, kNone, 15, 20), 5, 0);
+}
+
 TEST(LatenessSplitTest, WithAFreeSlotAllIsTheHosts) {
   Split split(2);
   Expect(split.Add(0, kNone, 0, 10 * kMs), 0, 0);

@@ -141,6 +141,17 @@ TEST_F(DependenciesTest, AFuaWriteOfADeviceWithoutFuaCompletesWithTheFlushThatFo
   EXPECT_EQ(after.think_us, 300);
 }
 
+// A shell reads, starts a program that reads, and goes on when that has ended.
+TEST_F(DependenciesTest, AThreadWaitsForTheOnesThatBeganSinceItsLastIo) {
+  Next(2, Op::kRead, 0, 50);                                            // 0: was there before
+  Next(1, Op::kRead, 10, 100);                                          // 1: the shell
+  EXPECT_THAT(Next(3, Op::kRead, 2'000, 3'000).gates, ElementsAre(1));  // 2
+  Next(2, Op::kRead, 3'500, 5'000);                                     // 3
+  const Waited next = Next(1, Op::kRead, 9'000, 9'100);
+  EXPECT_THAT(next.gates, ElementsAre(1, 2));
+  EXPECT_EQ(next.think_us, 6'000);
+}
+
 TEST_F(DependenciesTest, WithoutThreadsTheOrderOfCompletionsIsKept) {
   Hand(Read(0, 100));
   Hand(Read(10, 200));
