@@ -15,7 +15,7 @@ class KnownDisk:
         self.folder = folder
         os.mkdir(folder)
         # The disk goes before all who wait for it: else its speed would be that of the processor.
-        program = subprocess.Popen(["chrt", "-r", "1", PROGRAM, folder, str(size_mib), *map(str, speed)])
+        program = subprocess.Popen(["chrt", "-r", "50", PROGRAM, folder, str(size_mib), *map(str, speed)])
         callback(self._end, program)
         disk = os.path.join(folder, "disk")
         for _ in range(200):
