@@ -11,6 +11,8 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
+std::string_view ProcedureOf(std::string_view rule) { return rule.substr(0, rule.find(';')); }
+
 Result<MeasuredReference> ParseReference(const std::string& report_json,
                                          const std::string& trace_hash) {
   const Json json = Json::parse(report_json, nullptr, /*allow_exceptions=*/false);
@@ -67,6 +69,11 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
     double wait_ns = 0;
     for (const Json& wait : json.at("waits_ns")) wait_ns += wait.get<double>();
     reference.wait_ns = static_cast<int64_t>(wait_ns / static_cast<double>(cycles.size()));
+    double wall_ns = 0;
+    for (const Json& run : json.at("runs")) {
+      if (!run.at("repeated").get<bool>()) wall_ns += run.at("wall_ns").get<double>();
+    }
+    reference.cycle_ns = static_cast<int64_t>(wall_ns / static_cast<double>(cycles.size()));
     return reference;
   } catch (const Json::exception&) {
     return damaged;

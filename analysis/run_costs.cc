@@ -1,7 +1,6 @@
 #include "analysis/run_costs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -41,88 +40,114 @@ class Largest {
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> kept_;
 };
 
-uint64_t TailCount(uint64_t foreground) { return (foreground + kTailOneOf - 1) / kTailOneOf; }
+uint64_t TailCount(uint64_t ios) { return (ios + kTailOneOf - 1) / kTailOneOf; }
 
 struct Responses {
+  explicit Responses(uint64_t expected) : tail(TailCount(expected)) {}
   uint64_t count = 0;
   __int128 sum_ns = 0;
+  Largest tail;
+
   void Add(int64_t ns) {
     ++count;
     sum_ns += ns;
+    tail.Add(ns);
   }
-  double mean_ns() const {
-    return static_cast<double>(static_cast<long double>(sum_ns) / static_cast<long double>(count));
+  ClassResponse Take() {
+    if (count == 0) return {};
+    return {.ios = count,
+            .mean_ns = static_cast<double>(static_cast<long double>(sum_ns) /
+                                           static_cast<long double>(count)),
+            .tail_ns = tail.MeanOf(TailCount(count))};
   }
 };
 
-struct SegmentState {
-  explicit SegmentState(const Segment& segment) : tail(TailCount(segment.foreground)) {}
-  std::array<Responses, kWaitClasses> by_class;
-  Responses all;
-  Largest tail;
-  IntervalUnion busy;
-};
-
-// The geometric mean over the classes that count of the mean response; over all as one class where
-// none does. Which count is decided by the trace, so that it is the same for every drive.
-std::optional<double> ResponseCost(const Segment& segment, const SegmentState& state) {
-  double sum_of_logs = 0;
-  int classes = 0;
-  for (size_t i = 0; i < kWaitClasses; ++i) {
-    if (segment.by_class[i] < kClassCounts) continue;
-    if (state.by_class[i].count == 0) return std::nullopt;
-    sum_of_logs += std::log(std::max(state.by_class[i].mean_ns(), 1.0));
-    ++classes;
+// Unions by the start of what is added, in whatever order that comes: only what lies further back
+// than 65,536 others can be cut.
+template <typename Item>
+class InOrder {
+ public:
+  template <typename Take>
+  void Add(int64_t start_ns, const Item& item, Take&& take) {
+    held_.Push(start_ns, item);
+    // Nothing leaves before the buffer is full.
+    held_.Release(INT64_MIN, take);
   }
-  if (classes > 0) return std::exp(sum_of_logs / classes);
-  if (state.all.count == 0) return std::nullopt;
-  return state.all.mean_ns();
-}
+  template <typename Take>
+  void Finish(Take&& take) {
+    held_.ReleaseAll(take);
+  }
+
+ private:
+  ReorderBuffer<Item> held_;
+};
 
 }  // namespace
 
 const char* CostName(Cost cost) {
-  constexpr std::array kNames = {"response", "tail", "work"};
+  constexpr std::array kNames = {"wait", "work"};
   return kNames[static_cast<size_t>(cost)];
 }
 
 const char* CostKey(Cost cost) {
-  constexpr std::array kKeys = {"response_ns", "tail_ns", "busy_ns"};
+  constexpr std::array kKeys = {"wait_ns", "busy_ns"};
   return kKeys[static_cast<size_t>(cost)];
 }
 
 struct RunCostsBuilder::Impl {
-  struct Service {
+  struct Interval {
     int64_t end_ns = 0;
     size_t segment = 0;
   };
+  struct SegmentState {
+    IntervalUnion waits;
+    IntervalUnion busy;
+  };
 
-  explicit Impl(const Segmentation* cut) : segmentation(cut) {
-    for (const Segment& segment : cut->segments) states.emplace_back(segment);
+  explicit Impl(const Segmentation* cut) : segmentation(cut), states(cut->segments.size()) {
+    for (size_t i = 0; i < kWaitClasses; ++i) {
+      uint64_t expected = 0;
+      for (const Segment& segment : cut->segments) expected += segment.by_class[i];
+      by_class.emplace_back(expected);
+    }
   }
 
   const Segmentation* segmentation;
   ProfileBuilder profile{{.footprint = false}};  // which is that of the trace
   std::vector<SegmentState> states;
-  IntervalUnion waits;
-  ReorderBuffer<int64_t> waits_in_order;  // ends
-  ReorderBuffer<Service> in_issue_order;
-  int64_t watermark_ns = INT64_MIN;
+  std::vector<Responses> by_class;
+  IntervalUnion all_waits;
+  IntervalUnion waits_with_host;
+  InOrder<Interval> waits_in_order;
+  InOrder<int64_t> waits_with_host_in_order;  // ends
+  InOrder<Interval> in_issue_order;
   uint64_t records = 0;
   uint64_t outside = 0;
   uint64_t incomplete = 0;
 
-  void AddWait(int64_t due_ns, int64_t complete_ns) {
-    waits_in_order.Push(due_ns, complete_ns);
-    waits_in_order.Release(watermark_ns,
-                           [this](int64_t start, int64_t end) { waits.Add(start, end); });
+  auto TakeWait() {
+    return [this](int64_t start_ns, const Interval& one) {
+      states[one.segment].waits.Add(start_ns, one.end_ns);
+      all_waits.Add(start_ns, one.end_ns);
+    };
+  }
+  auto TakeWaitWithHost() {
+    return [this](int64_t start_ns, int64_t end_ns) { waits_with_host.Add(start_ns, end_ns); };
+  }
+  auto TakeService() {
+    return [this](int64_t start_ns, const Interval& one) {
+      states[one.segment].busy.Add(start_ns, one.end_ns);
+    };
   }
 
-  void AddService(int64_t issue_ns, const Service& service) {
-    in_issue_order.Push(issue_ns, service);
-    in_issue_order.Release(watermark_ns, [this](int64_t start, const Service& one) {
-      states[one.segment].busy.Add(start, one.end_ns);
-    });
+  // The host's part of what lies between due and submission, docs/metrics.md.
+  static int64_t HostLatenessNs(const IoRecord& io) {
+    const int64_t late_ns = *io.issue_ns - *io.queue_ns;
+    if (io.backlog_ns) {
+      return late_ns -
+             static_cast<int64_t>(std::min(*io.backlog_ns, static_cast<uint64_t>(late_ns)));
+    }
+    return (io.flags & kFlagBacklog) != 0 ? 0 : late_ns;
   }
 };
 
@@ -141,7 +166,8 @@ void RunCostsBuilder::Add(const IoRecord& record) {
   const std::optional<size_t> segment =
       io.ordinal ? in.segmentation->SegmentOf(*io.ordinal) : std::nullopt;
   if (!segment) {
-    ++in.outside;
+    const bool in_gap = in.segmentation->has_gaps && io.ordinal;
+    if (!in_gap) ++in.outside;
     return;
   }
   if (!io.queue_ns || !io.issue_ns || !io.complete_ns || *io.issue_ns < *io.queue_ns ||
@@ -149,37 +175,32 @@ void RunCostsBuilder::Add(const IoRecord& record) {
     ++in.incomplete;
     return;
   }
-  SegmentState& state = in.states[*segment];
-  in.watermark_ns = std::max(in.watermark_ns, *io.queue_ns);
-  in.AddService(*io.issue_ns, {*io.complete_ns, *segment});
+  in.in_issue_order.Add(*io.issue_ns, {*io.complete_ns, *segment}, in.TakeService());
   const WaitClass wait_class = in.segmentation->ClassOf(io);
   if (wait_class == WaitClass::kBackground) return;
-  const int64_t response_ns = *io.complete_ns - *io.queue_ns;
-  state.by_class[static_cast<size_t>(wait_class)].Add(response_ns);
-  state.all.Add(response_ns);
-  state.tail.Add(response_ns);
-  in.AddWait(*io.queue_ns, *io.complete_ns);
+  const int64_t from_ns = *io.queue_ns + Impl::HostLatenessNs(io);
+  in.by_class[static_cast<size_t>(wait_class)].Add(*io.complete_ns - from_ns);
+  in.waits_in_order.Add(from_ns, {*io.complete_ns, *segment}, in.TakeWait());
+  in.waits_with_host_in_order.Add(*io.queue_ns, *io.complete_ns, in.TakeWaitWithHost());
 }
 
 RunCosts RunCostsBuilder::Finish(const proto::Header& header,
                                  const std::optional<proto::Summary>& summary) {
   Impl& in = *impl_;
-  in.waits_in_order.ReleaseAll([&in](int64_t start, int64_t end) { in.waits.Add(start, end); });
-  in.in_issue_order.ReleaseAll([&in](int64_t start, const Impl::Service& one) {
-    in.states[one.segment].busy.Add(start, one.end_ns);
-  });
+  in.waits_in_order.Finish(in.TakeWait());
+  in.waits_with_host_in_order.Finish(in.TakeWaitWithHost());
+  in.in_issue_order.Finish(in.TakeService());
   RunCosts costs;
-  for (size_t k = 0; k < in.states.size(); ++k) {
-    SegmentState& state = in.states[k];
+  for (const Impl::SegmentState& state : in.states) {
     RunCosts::OfSegment cost;
-    cost.response_ns = ResponseCost(in.segmentation->segments[k], state);
-    cost.tail_ns = state.tail.MeanOf(TailCount(state.all.count));
+    if (!state.waits.empty()) cost.wait_ns = static_cast<double>(state.waits.measure_ns());
     if (!state.busy.empty()) cost.busy_ns = static_cast<double>(state.busy.measure_ns());
-    costs.cut += state.busy.out_of_order();
+    costs.cut += state.waits.out_of_order() + state.busy.out_of_order();
     costs.segments.push_back(cost);
   }
-  costs.wait_ns = in.waits.measure_ns();
-  costs.cut += in.waits.out_of_order();
+  for (size_t i = 0; i < kWaitClasses; ++i) costs.responses[i] = in.by_class[i].Take();
+  costs.wait_ns = in.all_waits.measure_ns();
+  costs.host_wait_ns = in.waits_with_host.measure_ns() - costs.wait_ns;
   costs.records = in.records;
   costs.outside = in.outside;
   costs.incomplete = in.incomplete;
@@ -199,12 +220,12 @@ Result<RunCosts> MeasureRun(const std::string& path, const Segmentation& segment
   return builder.Finish(reader->header(), reader->summary());
 }
 
-Result<std::vector<SegmentCosts>> CycleCosts(const RunCosts& timed, const RunCosts& max) {
-  BLKTAPE_CHECK(timed.segments.size() == max.segments.size());
+Result<std::vector<SegmentCosts>> CycleCosts(const RunCosts& waited, const RunCosts& max) {
+  BLKTAPE_CHECK(waited.segments.size() == max.segments.size());
   std::vector<SegmentCosts> costs;
-  for (size_t k = 0; k < timed.segments.size(); ++k) {
-    const std::array<std::optional<double>, kCosts> measured = {
-        timed.segments[k].response_ns, timed.segments[k].tail_ns, max.segments[k].busy_ns};
+  for (size_t k = 0; k < waited.segments.size(); ++k) {
+    const std::array<std::optional<double>, kCosts> measured = {waited.segments[k].wait_ns,
+                                                                max.segments[k].busy_ns};
     SegmentCosts of_segment{};
     for (int m = 0; m < kCosts; ++m) {
       const std::optional<double>& cost = measured[static_cast<size_t>(m)];

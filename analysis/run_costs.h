@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,30 +14,40 @@
 
 namespace blktape {
 
-// The three costs of docs/score.md, in ns, lower is better.
-enum class Cost { kResponse = 0, kTail = 1, kWork = 2 };
-inline constexpr int kCosts = 3;
+// The two costs of docs/score.md, in ns, lower is better.
+enum class Cost { kWait = 0, kWork = 1 };
+inline constexpr int kCosts = 2;
 using SegmentCosts = std::array<double, kCosts>;
-// "response", "tail", "work".
+// "wait", "work".
 const char* CostName(Cost cost);
-// Its key in JSON: "response_ns", "tail_ns", "busy_ns".
+// Its key in JSON: "wait_ns", "busy_ns".
 const char* CostKey(Cost cost);
 
-inline constexpr uint64_t kClassCounts = 200;  // I/Os a class needs in a segment to count
-// The mean of the worst of so many foreground I/Os each: 1 %.
+// Of the worst of so many I/Os of a class each: 1 %.
 inline constexpr uint64_t kTailOneOf = 100;
 
-// What one replay cost, segment by segment of the trace that was replayed. Response and tail have a
-// meaning in a timed run only, work in a run at max speed only; all are computed of any run. A cost
-// is absent where no I/O of the segment that it looks at has both its times.
+// How long the I/Os of one class took: from due to complete, without the host's lateness. Explains
+// a score, is not in it.
+struct ClassResponse {
+  uint64_t ios = 0;
+  std::optional<double> mean_ns;  // absent where there are none
+  std::optional<double> tail_ns;  // mean of the worst ceil(ios / kTailOneOf)
+};
+using ClassResponses = std::array<ClassResponse, kWaitClasses>;
+
+// What one replay cost, segment by segment of the trace that was replayed. Wait and response have a
+// meaning where I/Os have a due time of their own, work in a run at max speed; all are computed of
+// any run. A cost is absent where no I/O of the segment that it looks at has both its times.
 struct RunCosts {
   struct OfSegment {
-    std::optional<double> response_ns;  // x1
-    std::optional<double> tail_ns;      // x2
-    std::optional<double> busy_ns;      // x3
+    // x1: union of its foreground [due + the host's lateness, complete]
+    std::optional<double> wait_ns;
+    std::optional<double> busy_ns;  // x2: union of all its [issue, complete]
   };
   std::vector<OfSegment> segments;
-  int64_t wait_ns = 0;  // union of all foreground [queue, complete]
+  ClassResponses responses;  // of all segments together
+  int64_t wait_ns = 0;       // union of all foreground [due, complete]
+  int64_t host_wait_ns = 0;  // the part of it that is only for the host's lateness
   uint64_t records = 0;
   uint64_t outside = 0;     // records whose ordinal is absent or beyond the trace
   uint64_t incomplete = 0;  // records without due or completion time, in no cost
@@ -48,8 +57,8 @@ struct RunCosts {
   Profile profile;  // of the result trace as a whole
 };
 
-// Reads the result of a replay, in the order of its plan, in one pass. Memory: that of a profile
-// and one number per 100 foreground I/Os. Not thread-safe.
+// Reads the result of a replay, in the order of its plan, in one pass. Memory: that of a profile,
+// some MiB to put I/Os into order, and one number per 100 foreground I/Os. Not thread-safe.
 class RunCostsBuilder : public TraceObserver {
  public:
   // `segmentation` must outlive the builder.
@@ -68,8 +77,8 @@ class RunCostsBuilder : public TraceObserver {
 // Of the result trace at `path`.
 Result<RunCosts> MeasureRun(const std::string& path, const Segmentation& segmentation);
 
-// The costs of one cycle: response and tail of `timed`, work of `max`. kDataLoss names the segment
-// and the cost that could not be measured. A cost below 1 ns counts as 1 ns.
-Result<std::vector<SegmentCosts>> CycleCosts(const RunCosts& timed, const RunCosts& max);
+// The costs of one cycle: wait of `waited`, work of `max`. kDataLoss names the segment and the cost
+// that could not be measured. A cost below 1 ns counts as 1 ns.
+Result<std::vector<SegmentCosts>> CycleCosts(const RunCosts& waited, const RunCosts& max);
 
 }  // namespace blktape

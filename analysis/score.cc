@@ -52,16 +52,23 @@ std::optional<bool> Score::interval_too_wide() const {
   return *ratio > WidestIntervalRatio();
 }
 
-Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles) {
+Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles,
+                   size_t first_stage) {
   BLKTAPE_CHECK(!cycles.empty());
   Score result;
   result.log_scores = LogScores(reference, cycles, kWeights);
-  const MeanInterval interval = MeanInterval95(result.log_scores);
+  const bool staged = first_stage >= 2 && first_stage <= cycles.size();
+  const MeanInterval interval =
+      staged ? SteinInterval95(result.log_scores, first_stage) : MeanInterval95(result.log_scores);
   result.score = FromLog(interval.mean);
   result.half_width_ln = interval.half_width;
   if (interval.half_width) {
     result.ci_low = FromLog(interval.mean - *interval.half_width);
     result.ci_high = FromLog(interval.mean + *interval.half_width);
+  }
+  const std::optional<Trend> trend = FitTrend(result.log_scores);
+  if (trend && trend->significant && std::abs(trend->change) >= std::log1p(kTrendFrom)) {
+    result.trend_ln = trend->change;
   }
   for (int m = 0; m < kCosts; ++m) {
     for (const double factor : {0.5, 1.5}) {

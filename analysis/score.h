@@ -12,13 +12,17 @@
 namespace blktape {
 
 // Definition and constants: docs/score.md. The weights carry this number.
-inline constexpr int kScoreVersion = 1;
+inline constexpr int kScoreVersion = 2;
 inline constexpr double kReferenceScore = 1000.0;
 using CostWeights = std::array<double, kCosts>;
-inline constexpr CostWeights kWeights = {0.40, 0.30, 0.30};  // response, tail, work
-// Repeats go on until the 95 % half width of ln S is at most this.
+inline constexpr CostWeights kWeights = {0.70, 0.30};  // wait, work
+// Fewer foreground I/Os than this are no ground for a score.
+inline constexpr uint64_t kLeastForeground = 200;
+// So many cycles of a published score are taken that the half width of ln S becomes at most this.
 inline constexpr double kHalfWidthGoal = 0.015;
 inline constexpr double kFasterByAtLeast = 0.02;
+// A trend over the cycles is told only from this change of the score on.
+inline constexpr double kTrendFrom = 0.02;
 inline constexpr int64_t kWorkdayNs = 8 * 3600 * kNanosPerSecond;
 
 // The costs of one drive over one trace: [cycle][segment][cost].
@@ -30,13 +34,17 @@ double LogScore(std::span<const SegmentCosts> reference, std::span<const Segment
 
 struct Score {
   double score = 0;
-  // 95 %, run to run, not unit to unit. Absent for a single cycle.
+  // 95 %, run to run, not unit to unit; of a sample also the sampling error. Absent for a single
+  // cycle that is no sample.
   std::optional<double> ci_low, ci_high;
   std::optional<double> half_width_ln;
   std::vector<double> log_scores;  // ln(S / 1000), one a cycle
+  // By how much ln S changes from the first cycle to the last, by the line fitted to the cycles:
+  // only where that line's slope is no chance (95 %) and the change at least 2 %.
+  std::optional<double> trend_ln;
   // S with one weight at half or one and a half times its value, all renormalised to a sum of 1.
   struct Variant {
-    Cost cost = Cost::kResponse;
+    Cost cost = Cost::kWait;
     double factor = 1;
     double score = 0;
   };
@@ -52,8 +60,10 @@ struct Score {
 // An interval whose ends lie further apart says nothing: it hides even a drive at which one of the
 // costs, the one of least weight, is twice as high.
 double WidestIntervalRatio();
-// `cycles` holds at least one.
-Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles);
+// `cycles` holds at least one. `first_stage`: of a published score (Stein's two stages), so many
+// cycles alone tell the spread; 0: all do.
+Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles,
+                   size_t first_stage = 0);
 
 // The geometric mean over cycles: a measured drive as the reference.
 std::vector<SegmentCosts> ReferenceOf(const Cycles& cycles);

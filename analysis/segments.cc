@@ -1,7 +1,6 @@
 #include "analysis/segments.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "analysis/plausible.h"
 #include "base/check.h"
@@ -13,8 +12,14 @@ std::optional<size_t> Segmentation::SegmentOf(uint64_t ordinal) const {
   const auto after =
       std::upper_bound(segments.begin(), segments.end(), ordinal,
                        [](uint64_t at, const Segment& one) { return at < one.end_ordinal; });
-  if (after == segments.end()) return std::nullopt;
+  if (after == segments.end() || ordinal < after->first_ordinal) return std::nullopt;
   return static_cast<size_t>(after - segments.begin());
+}
+
+uint64_t Segmentation::foreground() const {
+  uint64_t sum = 0;
+  for (const Segment& segment : segments) sum += segment.foreground;
+  return sum;
 }
 
 uint64_t SegmentCount(uint64_t foreground) {
@@ -66,9 +71,10 @@ void SegmentCutter::Consider(uint64_t ordinal, bool idle) {
   }
 }
 
-void SegmentCutter::Add(const IoRecord& record) {
+void SegmentCutter::Add(const IoRecord& record, uint64_t ordinal, bool left_out) {
   const IoRecord io = WithPlausibleTimes(record);
-  const uint64_t ordinal = result_.records++;
+  if (result_.records++ == 0) first_ordinal_ = ordinal;
+  end_ordinal_ = ordinal + 1;
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   // As the plan of a replay sees it, which takes the times as they are.
   if (!record.complete_ns || !record.arrival_ns()) ++result_.without_order;
@@ -80,6 +86,7 @@ void SegmentCutter::Add(const IoRecord& record) {
     busy_until_ns_ = std::max({busy_until_ns_, *arrival_ns, io.complete_ns.value_or(*arrival_ns)});
     result_.observed_ns = busy_until_ns_ - *first_ns_;
   }
+  if (left_out) return;
   if (io.op == Op::kRead) result_.read_bytes = SaturatingAdd(result_.read_bytes, io.bytes);
   if (io.op == Op::kWrite) result_.write_bytes = SaturatingAdd(result_.write_bytes, io.bytes);
   if (io.op == Op::kRead || io.op == Op::kWrite) {
@@ -95,7 +102,7 @@ void SegmentCutter::Add(const IoRecord& record) {
 Segmentation SegmentCutter::Finish() {
   BLKTAPE_CHECK(running_.foreground == foreground_total_);
   Running before;
-  uint64_t first_ordinal = 0;
+  uint64_t first_ordinal = first_ordinal_;
   bool at_idle = false;
   const auto close = [&](uint64_t end_ordinal, const Running& after) {
     Segment segment{.first_ordinal = first_ordinal,
@@ -116,35 +123,8 @@ Segmentation SegmentCutter::Finish() {
     close(cuts_[i].ordinal, at_cut_[i]);
     at_idle = cuts_[i].at_idle;
   }
-  close(result_.records, running_);
+  close(end_ordinal_, running_);
   return std::move(result_);
-}
-
-namespace {
-
-template <typename Pass>
-Status ReadAll(const std::string& path, Pass* pass) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path));
-  IoRecord record;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
-    if (!more) return OkStatus();
-    pass->Add(record);
-  }
-}
-
-}  // namespace
-
-Result<Segmentation> CutTrace(const std::string& path) {
-  ForegroundCounter counter;
-  RETURN_IF_ERROR(ReadAll(path, &counter));
-  if (counter.if_all() == 0) {
-    return Status(StatusCode::kFailedPrecondition,
-                  path + ": holds no read, write or flush, so there is nothing to score");
-  }
-  SegmentCutter cutter(counter);
-  RETURN_IF_ERROR(ReadAll(path, &cutter));
-  return cutter.Finish();
 }
 
 }  // namespace blktape

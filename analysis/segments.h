@@ -3,14 +3,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "analysis/foreground.h"
-#include "base/status.h"
 #include "base/units.h"
 #include "format/io_record.h"
-#include "format/trace_reader.h"
 
 namespace blktape {
 
@@ -18,7 +15,8 @@ inline constexpr uint64_t kMostSegments = 20;
 inline constexpr uint64_t kForegroundPerSegment = 2'000;  // at least
 inline constexpr int64_t kCutGapNs = 100 * kNanosPerMilli;
 
-// One piece of a trace, by index among the trace's records: [first_ordinal, end_ordinal).
+// One piece of a trace, by index among the trace's records: [first_ordinal, end_ordinal). Records
+// of it that are not replayed (of another device) are in none of its counts.
 struct Segment {
   uint64_t first_ordinal = 0;
   uint64_t end_ordinal = 0;
@@ -30,11 +28,14 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-// How a trace is cut for the score: a function of the trace alone. docs/score.md, "Segments".
+// How a trace, or the piece of it that is replayed, is cut for the score: a function of these
+// alone. docs/score.md, "Segments". Of a sample the segments are its windows: they ascend but leave
+// out what lies between, and the counts are of all that is replayed, lead-ins included.
 struct Segmentation {
-  std::vector<Segment> segments;  // K >= 1 of them; they cover all records
-  uint64_t records = 0;
-  uint64_t data_requests = 0;  // reads and writes with data
+  std::vector<Segment> segments;  // K >= 1 of them, ascending
+  bool has_gaps = false;          // of a sample: records between segments count nowhere
+  uint64_t records = 0;           // that are replayed or left out by name
+  uint64_t data_requests = 0;     // reads and writes with data
   // Records without a completion or an arrival: in a run in the recording's order nothing waits for
   // these.
   uint64_t without_order = 0;
@@ -46,6 +47,9 @@ struct Segmentation {
   uint64_t read_bytes = 0;
   uint64_t write_bytes = 0;
 
+  // Of all segments.
+  uint64_t foreground() const;
+
   // The class of `io` under this segmentation.
   WaitClass ClassOf(const IoRecord& io) const {
     const WaitClass own = WaitClassOf(io);
@@ -54,18 +58,15 @@ struct Segmentation {
     }
     return own;
   }
-  // Which segment holds the record of this index; absent if it is beyond the trace.
+  // Which segment holds the record of this index; absent if it is beyond them or in a gap.
   std::optional<size_t> SegmentOf(uint64_t ordinal) const;
 };
 
 // K for that many foreground I/Os.
 uint64_t SegmentCount(uint64_t foreground);
 
-// Cuts the trace at `path`: two passes, constant memory. kFailedPrecondition if it holds no read,
-// write or flush.
-Result<Segmentation> CutTrace(const std::string& path);
-
-// The two passes, for traces that are no files. Feed all records to the first, then to the second.
+// Two passes over what is replayed. Feed all records to the first, then to the second; of those
+// that are left out by name only the second is told.
 class ForegroundCounter {
  public:
   void Add(const IoRecord& io);
@@ -80,7 +81,8 @@ class ForegroundCounter {
 class SegmentCutter {
  public:
   explicit SegmentCutter(const ForegroundCounter& counted);
-  void Add(const IoRecord& io);
+  // `ordinal`: its index in the trace, ascending. `left_out`: by name, as I/Os of another device.
+  void Add(const IoRecord& io, uint64_t ordinal, bool left_out = false);
   Segmentation Finish();
 
  private:
@@ -103,6 +105,8 @@ class SegmentCutter {
 
   Segmentation result_;
   uint64_t foreground_total_ = 0;
+  uint64_t first_ordinal_ = 0;
+  uint64_t end_ordinal_ = 0;
   uint64_t window_ = 0;
   std::vector<Cut> cuts_;
   std::vector<Running> at_cut_;

@@ -70,11 +70,26 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   add(run.cut, "I/Os lie so far out of order that they count in part only");
 }
 
+std::string Stolen(const proto::ReplayOutcome& outcome) {
+  if (outcome.stolen_ns() <= 0) return "";
+  return fmt::format("; the hypervisor took {} of CPU time meanwhile",
+                     FormatDurationNs(outcome.stolen_ns()));
+}
+
+void CheckHostWait(const RunCosts& run, const proto::ReplayOutcome& outcome, Reasons* reasons) {
+  const auto wait_ns = static_cast<double>(run.wait_ns);
+  const auto host_ns = static_cast<double>(run.host_wait_ns);
+  if (host_ns <= kHostWaitLimit * wait_ns) return;
+  reasons->push_back(
+      {.rule = 3,
+       .text = fmt::format("the host was late: it adds {} to {} of waiting (limit 10 %){}",
+                           FormatDurationNs(run.host_wait_ns), FormatDurationNs(run.wait_ns),
+                           Stolen(outcome)),
+       .run = {}});
+}
+
 void CheckLateness(const proto::ReplayOutcome& outcome, Reasons* reasons) {
-  const std::string stolen = outcome.stolen_ns() > 0
-                                 ? fmt::format("; the hypervisor took {} of CPU time meanwhile",
-                                               FormatDurationNs(outcome.stolen_ns()))
-                                 : "";
+  const std::string stolen = Stolen(outcome);
   // By nearest rank the 99.9th percentile is above the limit if more than n - ceil(0.999 n), which
   // is floor(n / 1000), are: their number is exact, the percentile shown is rounded up.
   if (outcome.late_100us() > outcome.timed_ios() / 1000) {
@@ -144,7 +159,7 @@ Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
   return reasons;
 }
 
-Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, bool timed) {
+Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, RunKind kind) {
   Reasons reasons;
   if (!run.profile.summary || !run.profile.summary->has_replay()) {
     return {{.rule = 1,
@@ -155,7 +170,8 @@ Reasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& run, boo
     reasons.push_back({.rule = 1, .text = "the result of the run is damaged", .run = {}});
   const proto::ReplayOutcome& outcome = run.profile.summary->replay();
   CheckWork(segmentation, run, outcome, &reasons);
-  if (timed) CheckLateness(outcome, &reasons);
+  if (kind == RunKind::kOpen) CheckLateness(outcome, &reasons);
+  if (kind == RunKind::kClosed) CheckHostWait(run, outcome, &reasons);
   CheckOwnCost(run, outcome, &reasons);
   if (outcome.foreign_sectors() > 0) {
     reasons.push_back({.rule = 5,

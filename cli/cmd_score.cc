@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,13 +13,15 @@
 #include "base/file.h"
 #include "base/quantity.h"
 #include "base/status.h"
+#include "bench/campaign.h"
+#include "bench/piece.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/queue_flags.h"
-#include "cli/score_session.h"
 #include "cli/target_consent.h"
+#include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
 #include "report/score_report.h"
@@ -31,53 +30,35 @@ namespace blktape {
 namespace {
 
 struct ScoreOptions {
-  ScoreSessionOptions session;
+  CampaignOptions campaign;
   std::vector<std::string> settings;
+  int64_t idle_cap_ns = kDefaultIdleCapNs;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  std::string prepare = "once";
+  bool no_idle_cap = false;
   bool json = false;
-  bool published = false;
   bool create = false;
   bool yes = false;
 };
 
+bool IsSimulated(const CampaignOptions& options) {
+  return options.target_path.starts_with(kSimulatedTarget);
+}
+
 // "monday-on-sdx" for /data/monday.tape on /dev/sdx.
-std::string DefaultFolder(const ScoreSessionOptions& options) {
-  return std::filesystem::path(options.trace_path).stem().string() + "-on-" +
-         std::filesystem::path(options.target_path).filename().string();
-}
-
-Status MakeFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const bool empty = !error && std::filesystem::is_empty(folder, error);
-  if (error) return ErrnoStatus(error.value(), folder);
-  if (empty) return OkStatus();
-  return Status(StatusCode::kAlreadyExists, folder +
-                                                " is there already and not empty\n"
-                                                "  try:  -o DIR with a new name");
-}
-
-// Nothing of the target is in the folder: the next attempt may have the name again. What others may
-// have put there meanwhile stays, and the folder with it.
-void RemoveReference(const std::string& folder) {
-  std::error_code ignored;
-  for (const char* name : {"reference-timed.tape", "reference-max.tape", "cycle-1-timed.tape"}) {
-    std::filesystem::remove(folder + "/" + name, ignored);
-    std::filesystem::remove(folder + "/" + name + ".partial", ignored);
-  }
-  std::filesystem::remove(folder, ignored);
-}
-
-Status WriteWhole(const std::string& path, const std::string& text) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, CreateFile(path));
-  RETURN_IF_ERROR(sink->Write(std::as_bytes(std::span(text.data(), text.size()))));
-  return sink->Sync();
+std::string DefaultFolder(const CampaignOptions& options) {
+  const std::string target = IsSimulated(options)
+                                 ? options.target_path.substr(sizeof kSimulatedTarget - 1)
+                                 : std::filesystem::path(options.target_path).filename().string();
+  return std::filesystem::path(options.piece.trace_path).stem().string() + "-on-" + target;
 }
 
 // The whole score, repeats included: how long it may still take.
 class TimeLeft {
  public:
-  void Begin(int64_t estimated_ns, uint64_t cycles) {
-    cycle_ns_ = estimated_ns / static_cast<int64_t>(cycles);
+  void Plan(int64_t estimated_ns, uint64_t cycles) {
+    cycle_ns_ = estimated_ns / static_cast<int64_t>(std::max<uint64_t>(cycles, 1));
     end_ns_ = Clock::Monotonic()->NowNs() + estimated_ns;
   }
   void Repeat() { end_ns_ += cycle_ns_; }
@@ -97,62 +78,82 @@ std::string ProgressText(const std::string& label, const ReplayProgress& now) {
          (now.errors > 0 ? ", " + FormatCount(now.errors) + " errors" : "");
 }
 
-int RunScore(ScoreOptions options, const Flags& flags) {
-  ScoreSessionOptions& session = options.session;
-  if (session.target_path.empty()) {
-    return UsageError(
-        "which drive is to be scored?\n"
-        "  try:  --target /dev/sdX, or --target FILE for a scratch file");
+Status TakeFlags(const Flags& given, ScoreOptions* options) {
+  CampaignOptions& campaign = options->campaign;
+  if (campaign.target_path.empty()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "which drive is to be scored?\n"
+                  "  try:  --target /dev/sdX, --target FILE for a scratch file, or\n"
+                  "        --target sim:nvme-2026 for a simulated drive");
   }
-  const uint64_t least = options.published ? kLeastCyclesPublished : uint64_t{1};
-  if (options.published && !flags.Given("--cycles")) session.cycles = kLeastCyclesPublished;
-  if (session.cycles < least || session.cycles > kMostCycles) {
-    return UsageError("--cycles must be " + std::to_string(least) + " to " +
-                      std::to_string(kMostCycles));
+  const uint64_t least = campaign.published ? kFirstStageCycles : uint64_t{1};
+  if (campaign.published && !given.Given("--cycles")) campaign.cycles = kFirstStageCycles;
+  if (campaign.cycles < least || campaign.cycles > kMostCycles) {
+    return Status(StatusCode::kInvalidArgument, "--cycles must be " + std::to_string(least) +
+                                                    " to " + std::to_string(kMostCycles));
   }
-  session.until_precise = options.published;
-  if (session.folder.empty()) session.folder = DefaultFolder(session);
+  if (given.Given("--idle-cap") && options->no_idle_cap) {
+    return Status(StatusCode::kInvalidArgument, "--idle-cap and --no-idle-cap exclude one another");
+  }
+  campaign.idle_cap_ns = options->idle_cap_ns;
+  if (options->no_idle_cap) campaign.idle_cap_ns.reset();
+  if (given.Given("--from")) campaign.piece.from_ns = options->from_ns;
+  if (given.Given("--to")) campaign.piece.to_ns = options->to_ns;
+  campaign.prepare_each_cycle = options->prepare == "each";
+  if (given.Given("--prepare") && campaign.state == "as-is") {
+    return Status(StatusCode::kInvalidArgument, "--prepare goes with --state used or fresh");
+  }
+  if (campaign.folder.empty()) campaign.folder = DefaultFolder(campaign);
+  ASSIGN_OR_RETURN(campaign.queue_settings, ParseQueueSettings(options->settings));
+  return OkStatus();
+}
 
-  Result<std::vector<QueueSetting>> settings = ParseQueueSettings(options.settings);
-  if (!settings.ok()) return Fail(settings.status());
-  session.queue_settings = *std::move(settings);
-  TellRestoredQueues();
-
-  // What the target or the trace forbids is said before anything is left behind.
+// Opens the target, which may refuse, and asks. What the target or the trace forbids is said before
+// anything is left behind.
+Status AgreeOnTarget(ScoreOptions* options, const std::atomic<bool>& stop) {
+  CampaignOptions& campaign = options->campaign;
+  if (IsSimulated(campaign)) return OkStatus();
   ReplayOptions preview;
-  preview.trace_path = session.trace_path;
-  preview.mappings.push_back({.device = "", .target_path = session.target_path});
-  preview.overwrite = session.overwrite;
+  SetPiece(campaign.piece, campaign.target_path, &preview);
+  preview.overwrite = campaign.overwrite;
   preview.scored = true;
-  preview.unsupported = session.unsupported;
-  preview.queue_settings = session.queue_settings;
-  const std::atomic<bool>& stop = StopOnSignals();
-  if (Status made = CreateScratchTargets(preview, options.create, stop); !made.ok()) {
-    return Fail(made);
+  preview.unsupported = campaign.unsupported;
+  preview.queue_settings = campaign.queue_settings;
+  RETURN_IF_ERROR(CreateScratchTargets(preview, options->create, stop));
+  ASSIGN_OR_RETURN(const ReplayPreview planned, PreviewReplay(preview, /*whole=*/false, stop));
+  TellShared(planned, /*way_out=*/"");
+  if (ChangesDevices(preview, planned) && !options->yes) {
+    RETURN_IF_ERROR(ConfirmOverwrite(planned, stop));
   }
-  const Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
-  if (!planned.ok()) return Fail(planned.status());
-  TellShared(*planned, /*way_out=*/"");
-  if (ChangesDevices(preview, *planned) && !options.yes) {
-    if (Status confirmed = ConfirmOverwrite(*planned, stop); !confirmed.ok())
-      return Fail(confirmed);
-  }
-  session.identities = planned->identities;
-  if (const Status made = MakeFolder(session.folder); !made.ok()) return Fail(made);
+  campaign.identities = planned.identities;
+  return OkStatus();
+}
 
-  const bool terminal = isatty(STDERR_FILENO) != 0;
+int RunScore(ScoreOptions options, const Flags& flags) {
+  CampaignOptions& campaign = options.campaign;
+  if (const Status taken = TakeFlags(flags, &options); !taken.ok()) return Fail(taken);
+  TellRestoredQueues();
+  const std::atomic<bool>& stop = StopOnSignals();
+  if (const Status agreed = AgreeOnTarget(&options, stop); !agreed.ok()) return Fail(agreed);
+
   ProgressLine line;
   TimeLeft left;
-  const ScoreSessionEvents events{
-      .on_begin =
-          [&](int64_t estimated_ns) {
+  const CampaignEvents events{
+      .on_resume =
+          [&](uint64_t runs_done) {
             line.Clear();
-            left.Begin(estimated_ns, session.cycles);
-            if (!terminal && estimated_ns < 600 * kNanosPerSecond) return;
-            std::fprintf(stderr, "%s%s cycles on %s take about %s\n",
-                         options.published ? "at least " : "",
-                         std::to_string(session.cycles).c_str(), session.target_path.c_str(),
-                         FormatDurationNs(estimated_ns).c_str());
+            std::fprintf(
+                stderr, "%s holds an unfinished score of this, which goes on: %s done\n",
+                campaign.folder.c_str(),
+                runs_done == 1 ? "1 run is" : (std::to_string(runs_done) + " runs are").c_str());
+          },
+      .on_plan =
+          [&](uint64_t cycles, int64_t estimated_ns) {
+            line.Clear();
+            left.Plan(estimated_ns, cycles);
+            if (IsSimulated(campaign)) return;  // in no time
+            std::fprintf(stderr, "%s cycles on %s: about %s left\n", std::to_string(cycles).c_str(),
+                         campaign.target_path.c_str(), FormatDurationNs(estimated_ns).c_str());
           },
       .on_run = [&line](const std::string& label) { line.Show(label); },
       .on_repeat =
@@ -165,33 +166,37 @@ int RunScore(ScoreOptions options, const Flags& flags) {
           [&](const std::string& label, const ReplayProgress& now) {
             line.Show(ProgressText(label, now) + left.Text());
           },
+      .on_prepare_progress =
+          [&](const std::string& label, const PrepareProgress& now) {
+            line.Show(label + ", " + now.phase + ": " +
+                      std::to_string(static_cast<int>(now.fraction * 100)) + " %");
+          },
   };
-  const Result<ScoreReport> report =
-      RunScoreSession(session, RunReplay, Clock::Monotonic(), stop, events);
+  const CampaignTools tools{
+      .replay = RunReplay, .prepare = RunPrepare, .clock = Clock::Monotonic()};
+  const Result<ScoreReport> report = RunCampaign(campaign, tools, stop, events);
   line.Clear();
-  if (!report.ok()) {
-    if (!std::filesystem::exists(session.folder + "/cycle-1-timed.tape")) {
-      RemoveReference(session.folder);
-    }
-    return Fail(report.status());
-  }
+  if (!report.ok()) return Fail(report.status());
 
   const std::string text = ScoreText(*report);
   const std::string json =
       ScoreJson(*report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
-  Status written = WriteWhole(session.folder + "/report.txt", text);
-  if (written.ok()) written = WriteWhole(session.folder + "/report.json", json);
+  Status written = ReplaceFile(campaign.folder + "/report.txt", text);
+  if (written.ok()) written = ReplaceFile(campaign.folder + "/report.json", json);
   Print(stdout, options.json ? json : text);
   if (!written.ok()) return Fail(written);
   if (!options.json) {
     std::printf("\nReport and result traces: %s/report.txt, report.json, *.tape\n",
-                session.folder.c_str());
+                campaign.folder.c_str());
+  }
+  if (stop.load()) {
+    std::fprintf(stderr, "stopped; the same command goes on where it was, no run is lost\n");
   }
   bool restored = true;
   for (const ScoredRun& run : report->runs) {
-    const auto& left = run.outcome.settings_not_restored();
-    TellNotRestored({left.begin(), left.end()});
-    restored = restored && left.empty();
+    const auto& left_set = run.outcome.settings_not_restored();
+    TellNotRestored({left_set.begin(), left_set.end()});
+    restored = restored && left_set.empty();
   }
   return report->valid() && restored ? kExitOk : kExitDegraded;
 }
@@ -205,32 +210,51 @@ Command ScoreCommand() {
       .examples =
           "blktape score monday.tape --target /dev/sdX --overwrite\n"
           "blktape score monday.tape --target scratch.img --create -o monday-score\n"
-          "blktape score monday.tape --target /dev/sdX --overwrite --published",
+          "blktape score monday.tape --target /dev/sdX --overwrite --published\n"
+          "blktape score monday.tape --target /dev/sdX --overwrite --state used\n"
+          "blktape score monday.tape --target sim:nvme-2026",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<ScoreOptions>();
-        ScoreSessionOptions& session = options->session;
-        flags->Positional("TRACE", &session.trace_path, "A .tape file");
-        flags->Text("--target", &session.target_path,
-                    "Block device or file; what the trace writes is written there", "PATH");
-        flags->Count("--cycles", &session.cycles,
-                     "Cycles of a timed run and a run at max speed that count (default 3)");
-        flags->Switch("--published", &options->published,
-                      "At least 5 cycles, and up to 15 until +-1.5 % is reached");
-        flags->Switch("--overwrite", &session.overwrite, "The content of the target may be lost");
+        CampaignOptions& campaign = options->campaign;
+        flags->Positional("TRACE", &campaign.piece.trace_path, "A .tape file");
+        flags->Text("--target", &campaign.target_path,
+                    "Block device or file, which is written to; or sim:reference, sim:nvme-2026, "
+                    "sim:sata-2011",
+                    "PATH");
+        flags->Text("--device", &campaign.piece.device, "Only this device of the trace", "NAME");
+        flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
+        flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
+        flags->Duration("--idle-cap", &options->idle_cap_ns,
+                        "Cut think and idle time above this (default 10s)");
+        flags->Switch("--no-idle-cap", &options->no_idle_cap, "Keep all think and idle time");
+        flags->Switch("--open", &campaign.open_loop,
+                      "Issue at the recorded times, whatever the drive does: another rule");
+        flags->Choice(
+            "--state", &campaign.state, {"as-is", "used", "fresh"},
+            "State of the drive: as found (default), or prepared, which writes all of it");
+        flags->Choice("--prepare", &options->prepare, {"once", "each"},
+                      "Before the first cycle (default) or before each");
+        flags->Count("--cycles", &campaign.cycles,
+                     "Cycles of a closed-loop run and a run at max speed that count (default 3)");
+        flags->Switch("--published", &campaign.published,
+                      "5 cycles tell the spread, and by it how many make +-1.5 %");
+        flags->Switch("--overwrite", &campaign.overwrite, "The content of the target may be lost");
         flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
         flags->Switch("--create", &options->create, "Make the target file if it does not exist");
-        flags->Switch("--accept-loss", &session.loss_accepted,
+        flags->Switch("--accept-loss", &campaign.loss_accepted,
                       "Score a trace that lost events; the report says so");
-        flags->Text("--reference", &session.reference_folder,
+        flags->Text("--reference", &campaign.reference_folder,
                     "Folder of an earlier score of this trace: that drive is 1000", "DIR");
-        flags->Choice("--engine", &session.engine, {"auto", "io_uring", "libaio"},
+        flags->Choice("--engine", &campaign.engine, {"auto", "io_uring", "libaio"},
                       "What issues the I/Os (default auto: probes the target)");
-        flags->Choice("--unsupported", &session.unsupported, {"fail", "skip", "emulate"},
+        flags->Choice("--unsupported", &campaign.unsupported, {"fail", "skip", "emulate"},
                       "Operations the target lacks (default fail)");
         DeclareQueueSettings(flags, &options->settings);
-        flags->Duration("--pause", &session.pause_ns, "Idle time before each run (default 2s)");
-        flags->Text("-o,--output", &session.folder,
-                    "Where report and result traces go (default TRACE-on-TARGET)", "DIR");
+        flags->Duration("--pause", &campaign.pause_ns, "Idle time before each run (default 2s)");
+        flags->Text("-o,--output", &campaign.folder,
+                    "Where report and result traces go (default TRACE-on-TARGET); an unfinished "
+                    "score there goes on",
+                    "DIR");
         flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
         return [options, flags] { return RunScore(*options, *flags); };
       },

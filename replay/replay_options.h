@@ -71,6 +71,7 @@ struct ReplayOptions {
   // Of the disks that the targets are or lie on as partitions, for the time of the run.
   std::vector<QueueSetting> queue_settings;
   std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
+  std::string simulated_drive = "reference";  // of the simulated engine: a name of drive_model.h
   // io_uring by that name only.
   bool submission_thread = false;  // a kernel thread submits
   bool polled_completion = false;  // completions are polled for; needs a driver with poll queues

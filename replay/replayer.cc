@@ -17,6 +17,7 @@
 #include "host/drive_health.h"
 #include "host/stolen_time.h"
 #include "host/system_view.h"
+#include "replay/engine/drive_model.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/engine/engine_probe.h"
 #include "replay/issue/buffer_arena.h"
@@ -144,6 +145,7 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
   EngineOptions engine_options;
   engine_options.depth = depth;
   engine_options.clock = &clock;
+  ASSIGN_OR_RETURN(engine_options.drive, DriveModelNamed(options.simulated_drive));
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine("simulated", engine_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, *engine, 0));

@@ -340,6 +340,9 @@ Status OpenTargets(const ReplayOptions& options, const Footprint& footprint,
       PlanTarget made_up = MadeUpTarget(footprint);
       proto::Device device;
       device.set_name(options.engine);
+      if (options.engine == "simulated") {
+        device.set_model("simulated drive " + options.simulated_drive);
+      }
       device.set_size_bytes(made_up.size_bytes);
       setup->descriptions.push_back(std::move(device));
       setup->plan.targets.push_back(made_up);

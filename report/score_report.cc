@@ -2,11 +2,37 @@
 
 namespace blktape {
 
-std::optional<double> ScoreReport::storage_wait_s_per_workday() const {
-  if (waits_ns.empty() || recording_ns <= 0) return std::nullopt;
+std::optional<double> ScoreReport::storage_wait_ns() const {
+  if (waits_ns.empty()) return std::nullopt;
   double sum_ns = 0;
   for (const int64_t wait_ns : waits_ns) sum_ns += static_cast<double>(wait_ns);
-  return WaitSecondsPerWorkday(sum_ns / static_cast<double>(waits_ns.size()), recording_ns);
+  return sum_ns / static_cast<double>(waits_ns.size());
+}
+
+std::optional<double> ScoreReport::storage_wait_s_per_workday() const {
+  const std::optional<double> wait_ns = storage_wait_ns();
+  if (!wait_ns || recording_ns <= 0) return std::nullopt;
+  return WaitSecondsPerWorkday(*wait_ns, recording_ns);
+}
+
+ClassResponse ScoreReport::MeanResponse(WaitClass wait_class) const {
+  ClassResponse mean;
+  double count = 0;
+  double mean_ns = 0;
+  double tail_ns = 0;
+  for (const ScoredRun& run : runs) {
+    if (run.repeated || !run.waits) continue;
+    const ClassResponse& one = run.responses[static_cast<size_t>(wait_class)];
+    if (!one.mean_ns || !one.tail_ns) continue;
+    mean.ios = one.ios;
+    mean_ns += *one.mean_ns;
+    tail_ns += *one.tail_ns;
+    ++count;
+  }
+  if (count == 0) return mean;
+  mean.mean_ns = mean_ns / count;
+  mean.tail_ns = tail_ns / count;
+  return mean;
 }
 
 std::optional<double> ScoreReport::score_with_repeated() const {

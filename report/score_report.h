@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/derived_figures.h"
+#include "analysis/foreground.h"
 #include "analysis/invalid_reason.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/run_costs.h"
@@ -18,16 +19,19 @@ namespace blktape {
 
 // One replay of a score, as the report shows it.
 struct ScoredRun {
-  std::string label;  // "cycle 2, timed"
+  std::string label;  // "cycle 2, closed"
   std::string file;   // of the result trace, within the report's folder
-  std::string rule;   // "timed x1", "max order"
+  std::string rule;   // of the replay: "closed idle-cap 10000ms", "max order"
   std::string engine;
   proto::ReplayOutcome outcome;
   LatencyHistogram lateness;  // the host's, of all operations
   LatencyHistogram service;   // D2C of data requests
   int64_t busy_ns = 0;
   int64_t wait_ns = 0;
+  int64_t host_wait_ns = 0;  // the part of it that is only for the host's lateness
+  ClassResponses responses;
   InvalidReasons invalid_reasons;
+  bool waits = false;     // in a closed or open loop, not at max speed
   bool repeated = false;  // of a cycle that does not count, see RepeatedCycle
 };
 
@@ -42,8 +46,9 @@ struct RepeatedCycle {
 struct ScoreReport {
   std::string trace_name;
   std::string trace_hash;  // SHA-256 of the trace file
-  std::string state;       // "as-is"
-  std::string rule;        // "score 1: timed x1, max order, io_uring"
+  std::string piece;       // "sda, from 60 s to 300 s"; empty: the whole trace
+  std::string state;       // "as-is", "used", "fresh"
+  std::string rule;        // all that decides, docs/score.md
   std::vector<proto::Device> targets;
   std::vector<std::string> shared;  // recorded devices whose addresses overlap on one target
   std::string reference;            // "simulated drive, version 1", or the folder of a measured one
@@ -57,13 +62,21 @@ struct ScoreReport {
   std::optional<Comparison> comparison;  // with a measured reference by the same rule
   Cycles cycles;
   std::vector<RepeatedCycle> repeated;
-  std::vector<int64_t> waits_ns;  // of each cycle's timed run
+  std::vector<int64_t> waits_ns;  // of each cycle's run in a closed (or open) loop
+  // Of a published score: so many cycles told the spread, and by it how many there are in all.
+  uint64_t first_stage = 0;
+  // A rule was broken for good, so that the cycles that were left were not run.
+  bool ended_early = false;
   std::optional<Score> score;
   DerivedFigures derived;
   std::vector<ScoredRun> runs;
   InvalidReasons invalid_reasons;  // of all runs and of the whole
 
   bool valid() const { return invalid_reasons.empty() && score.has_value(); }
+  // The mean over cycles: what one waits for this drive in the recording. Absent without a cycle.
+  std::optional<double> storage_wait_ns() const;
+  // The same of the responses of a class, of the cycles that count.
+  ClassResponse MeanResponse(WaitClass wait_class) const;
   // The mean over cycles, scaled to a workday; absent without a cycle, or a recording of no length.
   std::optional<double> storage_wait_s_per_workday() const;
   // What the score would be if the repeated cycles counted; absent where there is none of either.

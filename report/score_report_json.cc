@@ -31,6 +31,16 @@ Json CostsJson(const SegmentCosts& costs) {
   return json;
 }
 
+Json ResponsesJson(const ClassResponses& responses) {
+  Json json;
+  for (size_t i = 0; i < kWaitClasses; ++i) {
+    json[kClassKeys[i]] = {{"ios", responses[i].ios},
+                           {"mean_ns", OrNull(responses[i].mean_ns)},
+                           {"worst_1_percent_ns", OrNull(responses[i].tail_ns)}};
+  }
+  return json;
+}
+
 Json SegmentsJson(const ScoreReport& report) {
   Json json = Json::array();
   for (size_t k = 0; k < report.segmentation.segments.size(); ++k) {
@@ -124,6 +134,8 @@ Json RunsJson(const ScoreReport& report) {
                     {"wall_ns", run.outcome.wall_ns()},
                     {"busy_ns", run.busy_ns},
                     {"wait_ns", run.wait_ns},
+                    {"host_wait_ns", run.host_wait_ns},
+                    {"responses", ResponsesJson(run.responses)},
                     {"lateness_ns", LatencyJson(run.lateness)},
                     {"d2c_ns", LatencyJson(run.service)},
                     {"invalid_reasons", Sentences(run.invalid_reasons)},
@@ -153,14 +165,17 @@ Json ScoreJson(const ScoreReport& report) {
   json["ci_high"] = score ? OrNull(score->ci_high) : Json(nullptr);
   json["interval_ratio"] = score ? OrNull(score->interval_ratio()) : Json(nullptr);
   json["interval_too_wide"] = score ? OrNull(score->interval_too_wide()) : Json(nullptr);
+  json["storage_wait_ns"] = OrNull(report.storage_wait_ns());
   json["storage_wait_s_per_workday"] = OrNull(report.storage_wait_s_per_workday());
   json["valid"] = report.valid();
   json["invalid_reasons"] = Sentences(report.invalid_reasons);
   json["invalid_rules"] = RulesOf(report.invalid_reasons);
+  json["ended_early"] = report.ended_early;
   json["state"] = report.state;
   json["rule"] = report.rule;
   json["trace_hash"] = report.trace_hash;
   json["trace"] = report.trace_name;
+  json["piece"] = report.piece;
   json["score_version"] = kScoreVersion;
   json["reference"] = report.reference;
   json["comparison"] = ComparisonJson(report.comparison);
@@ -170,6 +185,8 @@ Json ScoreJson(const ScoreReport& report) {
   json["loss_accepted"] = report.loss_accepted;
   json["recording_ns"] = report.recording_ns;
   json["cycles"] = report.cycles.size();
+  json["first_stage_cycles"] = report.first_stage > 0 ? Json(report.first_stage) : Json(nullptr);
+  json["trend_ln"] = score ? OrNull(score->trend_ln) : Json(nullptr);
   json["repeated_cycles"] = RepeatedJson(report);
   json["score_with_repeated"] = OrNull(report.score_with_repeated());
   json["half_width_ln"] = score ? OrNull(score->half_width_ln) : Json(nullptr);
@@ -181,6 +198,11 @@ Json ScoreJson(const ScoreReport& report) {
   json["weight_variants"] = VariantsJson(report);
   json["rank_changes_with_weights"] = score && score->rank_changes;
   json["all_is_foreground"] = report.segmentation.all_is_foreground;
+  ClassResponses responses;
+  for (size_t i = 0; i < kWaitClasses; ++i) {
+    responses[i] = report.MeanResponse(static_cast<WaitClass>(i));
+  }
+  json["responses"] = ResponsesJson(responses);
   json["segments"] = SegmentsJson(report);
   json["derived"] = DerivedJson(report.derived);
   json["runs"] = RunsJson(report);

@@ -24,7 +24,7 @@ std::string TargetNames(const ScoreReport& report) {
   return names;
 }
 
-// A score: a whole number where that has three digits.
+// A score: a whole number from 1000 on, three digits below, so that slow drives keep theirs.
 std::string ScoreDigits(double score) {
   return score >= 1000 ? fmt::format("{:.0f}", score) : FormatNumber(score);
 }
@@ -36,6 +36,7 @@ std::string Headline(const ScoreReport& report) {
     for (const InvalidReason& reason : report.invalid_reasons) {
       text += Wrapped("  ", "    ", reason.Sentence());
     }
+    if (report.ended_early) text += "  Ended early: more cycles cannot mend that.\n";
     text += "\n";
   }
   const std::string_view word = report.valid() ? "Score         " : "(invalid)     ";
@@ -46,6 +47,10 @@ std::string Headline(const ScoreReport& report) {
     text +=
         fmt::format("   95 % interval {} to {}, run to run, {} cycles", ScoreDigits(*score.ci_low),
                     ScoreDigits(*score.ci_high), report.cycles.size());
+    if (report.first_stage > 0) {
+      text += fmt::format("\n              two stages: the spread is that of the first {} cycles",
+                          report.first_stage);
+    }
   } else {
     text += "   no interval: one cycle only";
   }
@@ -53,11 +58,21 @@ std::string Headline(const ScoreReport& report) {
   if (score.interval_too_wide().value_or(false)) {
     text += Wrapped("TOO WIDE      ", "              ",
                     fmt::format("to choose a drive by: the ends of the interval are {:.2f} times "
-                                "apart, and from {:.2f} on it hides even that the slowest I/Os "
-                                "take twice as long. More cycles or a quieter machine narrow it.",
+                                "apart, and from {:.2f} on it hides even that the work takes "
+                                "twice as long. More cycles or a quieter machine narrow it.",
                                 *score.interval_ratio(), WidestIntervalRatio()));
   }
   return text;
+}
+
+std::string TrendText(const ScoreReport& report) {
+  if (!report.score || !report.score->trend_ln) return "";
+  const double change = *report.score->trend_ln;
+  return Wrapped("NOT STEADY    ", "              ",
+                 fmt::format("the score {} by {:.1f} % from the first cycle to the last, which is "
+                             "no chance: the drive is not in one state. A preparation (--state) "
+                             "or more cycles tell more.",
+                             change < 0 ? "falls" : "rises", 100 * std::abs(std::expm1(change))));
 }
 
 std::string RepeatedText(const ScoreReport& report) {
@@ -92,21 +107,44 @@ std::string VerdictLine(const ScoreReport& report) {
 }
 
 std::string WaitLine(const ScoreReport& report) {
-  const std::optional<double> wait_s = report.storage_wait_s_per_workday();
-  if (!wait_s) return "";
-  std::string text = fmt::format("Storage wait  {:.1f} s per workday of 8 h of such work", *wait_s);
+  const std::optional<double> wait_ns = report.storage_wait_ns();
+  if (!wait_ns) return "";
+  std::string text = "Storage wait  " + FormatDurationNs(static_cast<int64_t>(*wait_ns));
+  if (report.recording_ns > 0) text += " in the " + FormatDurationNs(report.recording_ns);
   if (report.reference_wait_ns) {
-    text += fmt::format(
-        " (reference {:.1f} s)",
-        WaitSecondsPerWorkday(static_cast<double>(*report.reference_wait_ns), report.recording_ns));
+    text += " recorded; the reference " + FormatDurationNs(*report.reference_wait_ns);
   }
-  return text + "\n";
+  text += "\n";
+  if (const std::optional<double> wait_s = report.storage_wait_s_per_workday()) {
+    text += "              " + FormatDurationNs(static_cast<int64_t>(*wait_s * 1e9)) +
+            " per workday of 8 h of such work\n";
+  }
+  return text;
+}
+
+// Explains the score, is not in it.
+std::string ResponseTable(const ScoreReport& report) {
+  static constexpr std::array kNames = {"reads up to 16 KiB", "larger reads",
+                                        "sync writes and flushes"};
+  std::string text;
+  for (size_t i = 0; i < kWaitClasses; ++i) {
+    const ClassResponse one = report.MeanResponse(static_cast<WaitClass>(i));
+    if (!one.mean_ns || !one.tail_ns) continue;
+    text += fmt::format("  {:<36}{:>12} {:>12} {:>12}\n", kNames[i], FormatCount(one.ios),
+                        FormatDurationNs(static_cast<int64_t>(*one.mean_ns)),
+                        FormatDurationNs(static_cast<int64_t>(*one.tail_ns)));
+  }
+  if (text.empty()) return text;
+  return fmt::format("\n{:<38}{:>12} {:>12} {:>12}\n", "Response, not in the score", "I/Os", "mean",
+                     "worst 1 %") +
+         text;
 }
 
 std::string Conditions(const ScoreReport& report) {
   std::string text;
   text += Wrapped("Trace         ", "              ", report.trace_name);
   text += "  SHA-256     " + report.trace_hash + "\n";
+  if (!report.piece.empty()) text += Wrapped("Piece         ", "              ", report.piece);
   text += Wrapped("Target        ", "              ", TargetNames(report));
   for (const std::string& one : report.shared) {
     text +=
@@ -130,8 +168,7 @@ double GeometricMean(const std::vector<SegmentCosts>& costs, size_t m) {
 
 std::string CostTable(const ScoreReport& report) {
   if (report.cycles.empty() || report.reference_costs.empty()) return "";
-  static constexpr std::array kNames = {"response (timed)", "worst 1 % (timed)",
-                                        "work (max speed)"};
+  static constexpr std::array kNames = {"foreground wait", "work at max speed"};
   const std::vector<SegmentCosts> drive = ReferenceOf(report.cycles);
   std::string text = fmt::format("\n{:<38}weight    reference        drive    ratio\n",
                                  report.segmentation.segments.size() == 1
@@ -168,9 +205,9 @@ std::string DerivedText(const ScoreReport& report) {
     return value ? FormatNumber(*value) + std::string(unit) : std::string("n/a");
   };
   std::string text = "\nDerived figures, none of them in the score\n";
-  text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time, timed)",
+  text += fmt::format("  {:<44}{:>20}\n", "average data rate (bytes / busy time)",
                       figure(derived.data_rate_mb_s(), " MB/s"));
-  text += fmt::format("  {:<44}{:>20}\n", "access time (mean service, timed)",
+  text += fmt::format("  {:<44}{:>20}\n", "access time (mean service)",
                       figure(derived.access_time_us(), " us"));
   text += fmt::format("  {:<44}{:>20}\n", "PCMark 10's form, sqrt(MB/s / ms)",
                       figure(derived.pcmark_form(), ""));
@@ -178,7 +215,7 @@ std::string DerivedText(const ScoreReport& report) {
   text += fmt::format("  {:<44}{:>20}\n", "at max speed", figure(derived.max_mb_s(), " MB/s"));
   text += fmt::format("  {:<44}{:>20}\n", "average transfer",
                       figure(derived.mean_transfer_bytes(), " B"));
-  text += "\n" + LatencyHeading("Timed runs");
+  text += "\n" + LatencyHeading("Waiting runs");
   if (derived.read_response().count() > 0) {
     text += LatencyRow("  read R", derived.read_response());
     text += LatencyRow("  read V", derived.read_service());
@@ -217,13 +254,13 @@ std::string RunTable(const ScoreReport& report) {
 }  // namespace
 
 std::string ScoreText(const ScoreReport& report) {
-  std::string text = Headline(report) + RepeatedText(report) + VerdictLine(report) +
-                     WaitLine(report) + Conditions(report) + CostTable(report) +
-                     SensitivityLine(report);
+  std::string text = Headline(report) + TrendText(report) + RepeatedText(report) +
+                     VerdictLine(report) + WaitLine(report) + Conditions(report) +
+                     CostTable(report) + SensitivityLine(report);
   if (report.segmentation.all_is_foreground) {
     text += "The trace marks no I/O as waited for: all its writes count as such.\n";
   }
-  return text + RunTable(report) + DerivedText(report);
+  return text + ResponseTable(report) + RunTable(report) + DerivedText(report);
 }
 
 }  // namespace blktape

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "format/io_record.h"
 
 namespace blktape {
@@ -25,6 +28,11 @@ namespace blktape {
 // clean_flush_ns. Requests accepted after a flush do not wait for it. A write with PREFLUSH is a
 // flush followed at once by its own base, transfer and fua_ns, outside the queues of 1 and 2.
 // Discard, write zeroes and secure erase hold a channel for base(op) + b / bandwidth(op).
+//
+// Other drives than the reference may have a write buffer that fills, as flash drives write one bit
+// a cell first and gather three or four later. What a write puts into it moves at write_bandwidth,
+// what finds it full at full_write_bandwidth. A drive that has been idle (no request accepted that
+// is not complete) for collect_after_ns empties it at collect_bandwidth until the next request.
 struct DriveModel {
   uint32_t channels = 8;
   int64_t read_base_ns = 80'000;
@@ -43,7 +51,17 @@ struct DriveModel {
   uint64_t write_zeroes_bandwidth = 4'000'000'000;
   uint64_t secure_erase_bandwidth = 4'000'000'000;
   uint64_t cache_bytes = 64ull << 20;
+  // The buffer; 0 bytes: none.
+  uint64_t buffer_bytes = 0;
+  uint64_t full_write_bandwidth = 1;
+  uint64_t collect_bandwidth = 0;
+  int64_t collect_after_ns = 0;
 };
+
+// "reference", the one above; "nvme-2026", a fast drive of few chips whose buffer fills and is
+// emptied in idle time; "sata-2011", a drive of that time. They are no products either.
+// kInvalidArgument names those there are.
+Result<DriveModel> DriveModelNamed(std::string_view name);
 
 // The model's state: a pure function of the sequence of requests, without randomness. A request
 // costs O(channels). Not thread-safe.
@@ -58,6 +76,11 @@ class DriveSimulator {
  private:
   int64_t Write(uint32_t flags, uint64_t bytes, int64_t submit_ns);
   int64_t Flush(int64_t submit_ns);
+  // What the drive has collected since it became idle.
+  void Collect(int64_t submit_ns);
+  int64_t Serve(Op op, uint32_t flags, uint64_t bytes, int64_t submit_ns);
+  // How long a write of so many bytes holds the link; fills the buffer.
+  int64_t WriteTransferNs(uint64_t bytes);
   // Occupies the channel that becomes free first and returns when it lets go.
   int64_t HoldChannel(int64_t submit_ns, int64_t hold_ns);
 
@@ -68,6 +91,8 @@ class DriveSimulator {
   int64_t flush_free_ns_ = 0;
   int64_t writes_complete_ns_ = 0;  // the last of all accepted so far
   uint64_t dirty_bytes_ = 0;
+  uint64_t buffered_bytes_ = 0;
+  int64_t busy_until_ns_ = 0;
 };
 
 }  // namespace blktape

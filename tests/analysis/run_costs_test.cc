@@ -1,6 +1,5 @@
 #include "analysis/run_costs.h"
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -26,6 +25,7 @@ IoRecord Io(uint64_t ordinal, Op op, uint64_t bytes, int64_t due_ns, int64_t iss
   io.bytes = bytes;
   io.queue_ns = due_ns;
   io.issue_ns = issue_ns;
+  io.backlog_ns = static_cast<uint64_t>(issue_ns - due_ns);  // none of it the host's
   io.complete_ns = complete_ns;
   io.ordinal = ordinal;
   return io;
@@ -46,57 +46,77 @@ RunCosts CostsOf(const Segmentation& segmentation, const std::vector<IoRecord>& 
   return builder.Finish(proto::Header(), std::nullopt);
 }
 
-TEST(RunCostsTest, ResponseIsTheGeometricMeanOverTheClassesThatCount) {
+TEST(RunCostsTest, WaitIsTheUnionOfForegroundResponses) {
   Segmentation cut;
-  cut.records = 600;
-  cut.segments = {Piece(0, 600, {200, 200, 199})};
-  std::vector<IoRecord> records;
-  uint64_t ordinal = 0;
-  int64_t now = 0;
-  const auto add = [&](int count, Op op, uint64_t bytes, int64_t response_ns, uint32_t flags) {
-    for (int i = 0; i < count; ++i, now += 10'000) {
-      records.push_back(Io(ordinal++, op, bytes, now, now + 5, now + response_ns, flags));
-    }
-  };
-  add(200, Op::kRead, 4096, 100, 0);
-  add(200, Op::kRead, 65'536, 400, 0);
-  add(199, Op::kWrite, 4096, 9'000, kFlagSync);  // one too few to count
-  add(1, Op::kWrite, 4096, 9'999, 0);            // nobody waits for it
-  const RunCosts costs = CostsOf(cut, records);
-  // sqrt(100 * 400)
-  EXPECT_NEAR(*costs.segments[0].response_ns, 200, 1e-9);
-  // 599 foreground I/Os: the worst 6 are sync writes.
-  EXPECT_THAT(costs.segments[0].tail_ns, Optional(DoubleEq(9'000)));
-  EXPECT_EQ(costs.wait_ns, 200 * 100 + 200 * 400 + 199 * 9'000);
+  cut.records = 5;
+  cut.segments = {Piece(0, 3, {2, 0, 1}), Piece(3, 5, {1, 0, 0})};
+  // [0, 50] and [5, 80] touch, the write in the background counts nowhere, [200, 260] is a flush;
+  // [240, 300] of the second segment overlaps it: each segment has its own, the whole once.
+  const RunCosts costs = CostsOf(cut, {
+                                          Io(0, Op::kRead, 4096, 0, 10, 50),
+                                          Io(1, Op::kRead, 4096, 5, 30, 80),
+                                          Io(2, Op::kFlush, 0, 200, 200, 260),
+                                          Io(3, Op::kRead, 4096, 240, 250, 300),
+                                          Io(4, Op::kWrite, 4096, 250, 250, 900),
+                                      });
+  EXPECT_THAT(costs.segments[0].wait_ns, Optional(DoubleEq(140)));
+  EXPECT_THAT(costs.segments[1].wait_ns, Optional(DoubleEq(60)));
+  EXPECT_EQ(costs.wait_ns, 180);
 }
 
-TEST(RunCostsTest, WithoutAClassThatCountsAllAreOneClass) {
+TEST(RunCostsTest, TheHostsLatenessIsNoWaitAndIsToldApart) {
   Segmentation cut;
   cut.records = 3;
-  cut.segments = {Piece(0, 3, {1, 1, 1})};
-  const RunCosts costs = CostsOf(cut, {
-                                          Io(0, Op::kRead, 4096, 0, 0, 10),
-                                          Io(1, Op::kRead, 65'536, 100, 100, 120),
-                                          Io(2, Op::kFlush, 0, 200, 200, 260),
-                                      });
-  EXPECT_THAT(costs.segments[0].response_ns, Optional(DoubleEq(30)));
-  EXPECT_THAT(costs.segments[0].tail_ns, Optional(DoubleEq(60)));
+  cut.segments = {Piece(0, 3, {3, 0, 0})};
+  std::vector<IoRecord> records = {
+      Io(0, Op::kRead, 4096, 0, 10, 50),      // 10 late, of which 4 were the drive's
+      Io(1, Op::kRead, 4096, 20, 30, 60),     // late while the first was waited for: adds nothing
+      Io(2, Op::kRead, 4096, 100, 120, 130),  // 20 late
+  };
+  records[0].backlog_ns = 4;
+  records[1].backlog_ns = 0;
+  records[2].backlog_ns = 0;
+  const RunCosts costs = CostsOf(cut, records);
+  // [6, 50] with [30, 60], and [120, 130]; of 60 + 30 with the host's.
+  EXPECT_EQ(costs.wait_ns, 54 + 10);
+  EXPECT_EQ(costs.host_wait_ns, 6 + 20);
+  // From 6 to 50, from 30 to 60, from 120 to 130.
+  EXPECT_THAT(costs.responses[0].mean_ns, Optional(DoubleEq((44 + 30 + 10) / 3.0)));
 }
 
-TEST(RunCostsTest, TailIsTheMeanOfTheWorstHundredth) {
+TEST(RunCostsTest, OrderDoesNotMatterWithinSixtyFiveThousand) {
   Segmentation cut;
-  cut.records = 250;
-  cut.segments = {Piece(0, 250, {250, 0, 0})};
+  cut.records = 10'000;
+  cut.segments = {Piece(0, 10'000, {10'000, 0, 0})};
+  std::vector<IoRecord> records;
+  for (int i = 9'999; i >= 0; --i) {
+    records.push_back(Io(i, Op::kRead, 4096, i * 1000, i * 1000, i * 1000 + 300));
+  }
+  const RunCosts costs = CostsOf(cut, records);
+  EXPECT_EQ(costs.wait_ns, 3'000'000);
+  EXPECT_EQ(costs.cut, 0u);
+}
+
+TEST(RunCostsTest, ResponsesAreToldByClassWithTheMeanOfTheWorstHundredth) {
+  Segmentation cut;
+  cut.records = 351;
+  cut.segments = {Piece(0, 100, {100, 0, 0}), Piece(100, 351, {150, 0, 1})};
   std::vector<IoRecord> records;
   for (int i = 0; i < 250; ++i) {
     const int64_t due_ns = i * 1000;
     records.push_back(Io(i, Op::kRead, 4096, due_ns, due_ns, due_ns + (i * 37) % 250 + 1));
   }
-  // 250 / 100, rounded up: the worst three of 1 .. 250, each of which comes once.
-  EXPECT_THAT(CostsOf(cut, records).segments[0].tail_ns, Optional(DoubleEq(249)));
+  records.push_back(Io(350, Op::kFlush, 0, 300'000, 300'000, 309'000));
+  const RunCosts costs = CostsOf(cut, records);
+  // 1 to 250, each once: mean 125.5; of 250 the worst three.
+  EXPECT_EQ(costs.responses[0].ios, 250u);
+  EXPECT_THAT(costs.responses[0].mean_ns, Optional(DoubleEq(125.5)));
+  EXPECT_THAT(costs.responses[0].tail_ns, Optional(DoubleEq(249)));
+  EXPECT_EQ(costs.responses[1].mean_ns, std::nullopt);
+  EXPECT_THAT(costs.responses[2].tail_ns, Optional(DoubleEq(9'000)));
 }
 
-TEST(RunCostsTest, WorkIsTheUnionOfServiceAndResponseHoldsTheBacklog) {
+TEST(RunCostsTest, WorkIsTheUnionOfService) {
   Segmentation cut;
   cut.records = 4;
   cut.segments = {Piece(0, 2, {2, 0, 0}), Piece(2, 4, {2, 0, 0})};
@@ -108,8 +128,20 @@ TEST(RunCostsTest, WorkIsTheUnionOfServiceAndResponseHoldsTheBacklog) {
                                       });
   EXPECT_THAT(costs.segments[0].busy_ns, Optional(DoubleEq(70)));
   EXPECT_THAT(costs.segments[1].busy_ns, Optional(DoubleEq(25)));
-  EXPECT_THAT(costs.segments[0].response_ns, Optional(DoubleEq((50 + 75) / 2.0)));
-  EXPECT_EQ(costs.wait_ns, 100);
+}
+
+TEST(RunCostsTest, OfASampleWhatLiesBetweenTheWindowsCountsNowhere) {
+  Segmentation cut;
+  cut.records = 3;
+  cut.segments = {Piece(10, 11, {1, 0, 0}), Piece(20, 21, {1, 0, 0})};
+  const std::vector<IoRecord> records = {Io(10, Op::kRead, 4096, 0, 0, 50),
+                                         Io(19, Op::kRead, 4096, 100, 100, 170),
+                                         Io(20, Op::kRead, 4096, 200, 200, 210)};
+  EXPECT_EQ(CostsOf(cut, records).outside, 1u);
+  cut.has_gaps = true;
+  const RunCosts costs = CostsOf(cut, records);
+  EXPECT_EQ(costs.outside, 0u);
+  EXPECT_EQ(costs.wait_ns, 60);
 }
 
 TEST(RunCostsTest, RecordsThatBelongNowhereAreCountedApart) {
@@ -123,7 +155,7 @@ TEST(RunCostsTest, RecordsThatBelongNowhereAreCountedApart) {
   const RunCosts costs = CostsOf(cut, {unnumbered, Io(7, Op::kRead, 4096, 0, 0, 10), unfinished});
   EXPECT_EQ(costs.outside, 2u);
   EXPECT_EQ(costs.incomplete, 1u);
-  EXPECT_EQ(costs.segments[0].response_ns, std::nullopt);
+  EXPECT_EQ(costs.segments[0].wait_ns, std::nullopt);
   const auto cycle = CycleCosts(costs, costs);
   ASSERT_FALSE(cycle.ok());
   EXPECT_EQ(cycle.status().code(), StatusCode::kDataLoss);
@@ -137,7 +169,7 @@ TEST(RunCostsTest, ACycleTakesWorkFromTheRunAtMaxSpeed) {
   const RunCosts max = CostsOf(cut, {Io(0, Op::kRead, 4096, 0, 0, 20)});
   const auto cycle = CycleCosts(timed, max);
   ASSERT_TRUE(cycle.ok());
-  EXPECT_EQ((*cycle)[0], (SegmentCosts{30, 30, 20}));
+  EXPECT_EQ((*cycle)[0], (SegmentCosts{30, 20}));
 }
 
 TEST(RunCostsTest, ACostOfNothingCountsAsOneNanosecond) {
@@ -147,7 +179,7 @@ TEST(RunCostsTest, ACostOfNothingCountsAsOneNanosecond) {
   const RunCosts costs = CostsOf(cut, {Io(0, Op::kRead, 4096, 5, 5, 5)});
   const auto cycle = CycleCosts(costs, costs);
   ASSERT_TRUE(cycle.ok());
-  EXPECT_EQ((*cycle)[0], (SegmentCosts{1, 1, 1}));
+  EXPECT_EQ((*cycle)[0], (SegmentCosts{1, 1}));
 }
 
 }  // namespace

@@ -13,38 +13,37 @@ namespace {
 using Segments = std::vector<SegmentCosts>;
 
 TEST(ScoreTest, TheReferenceScoresAThousand) {
-  const Segments reference = {{100, 500, 900}, {7, 8, 9}};
+  const Segments reference = {{500, 900}, {8, 9}};
   const Score score = ComputeScore(reference, {reference});
   EXPECT_DOUBLE_EQ(score.score, 1000);
   EXPECT_FALSE(score.rank_changes);
 }
 
 TEST(ScoreTest, HalfTheCostScoresTwoThousand) {
-  const Segments reference = {{100, 500, 900}, {7, 8, 9}};
-  const Segments drive = {{50, 250, 450}, {3.5, 4, 4.5}};
+  const Segments reference = {{500, 900}, {8, 9}};
+  const Segments drive = {{250, 450}, {4, 4.5}};
   EXPECT_NEAR(ComputeScore(reference, {drive}).score, 2000, 1e-9);
 }
 
 TEST(ScoreTest, EachCostWeighsAsTheVersionSays) {
-  const Segments reference = {{100, 100, 100}};
-  EXPECT_NEAR(LogScore(reference, Segments{{50, 100, 100}}), 0.40 * std::log(2), 1e-12);
-  EXPECT_NEAR(LogScore(reference, Segments{{100, 50, 100}}), 0.30 * std::log(2), 1e-12);
-  EXPECT_NEAR(LogScore(reference, Segments{{100, 100, 50}}), 0.30 * std::log(2), 1e-12);
+  const Segments reference = {{100, 100}};
+  EXPECT_NEAR(LogScore(reference, Segments{{50, 100}}), 0.70 * std::log(2), 1e-12);
+  EXPECT_NEAR(LogScore(reference, Segments{{100, 50}}), 0.30 * std::log(2), 1e-12);
 }
 
 TEST(ScoreTest, SegmentsCountAlike) {
   // Twice as fast in one of four segments: 1000 * 2^(1/4).
-  const Segments reference = {{1, 1, 1}, {10, 10, 10}, {100, 100, 100}, {1000, 1000, 1000}};
+  const Segments reference = {{1, 1}, {10, 10}, {100, 100}, {1000, 1000}};
   Segments drive = reference;
   for (double& cost : drive[2]) cost /= 2;
   EXPECT_NEAR(ComputeScore(reference, {drive}).score, 1000 * std::pow(2, 0.25), 1e-9);
 }
 
 TEST(ScoreTest, TheRatioOfTwoDrivesDoesNotDependOnTheReference) {
-  const Segments a = {{10, 90, 30}, {5, 60, 80}};
-  const Segments b = {{12, 70, 35}, {6, 66, 60}};
-  const Segments one = {{1, 1, 1}, {1, 1, 1}};
-  const Segments other = {{900, 3, 70}, {0.5, 44, 2}};
+  const Segments a = {{10, 30}, {60, 80}};
+  const Segments b = {{12, 35}, {66, 60}};
+  const Segments one = {{1, 1}, {1, 1}};
+  const Segments other = {{900, 70}, {0.5, 2}};
   EXPECT_NEAR(ComputeScore(one, {a}).score / ComputeScore(one, {b}).score,
               ComputeScore(other, {a}).score / ComputeScore(other, {b}).score, 1e-12);
 }
@@ -54,9 +53,9 @@ Score ScoreWithSpread(double spread) {
   Cycles cycles;
   for (const double log : {-spread, 0.0, spread}) {
     const double cost = std::exp(-log);
-    cycles.push_back({{cost, cost, cost}});
+    cycles.push_back({{cost, cost}});
   }
-  return ComputeScore(Segments{{1, 1, 1}}, cycles);
+  return ComputeScore(Segments{{1, 1}}, cycles);
 }
 
 TEST(ScoreTest, TheIntervalIsOfTheLogarithmsByStudentsT) {
@@ -70,7 +69,7 @@ TEST(ScoreTest, TheIntervalIsOfTheLogarithmsByStudentsT) {
 }
 
 TEST(ScoreTest, OneCycleHasNoInterval) {
-  const Segments reference = {{1, 1, 1}};
+  const Segments reference = {{1, 1}};
   const Score score = ComputeScore(reference, {reference});
   EXPECT_FALSE(score.ci_low.has_value());
   EXPECT_FALSE(score.interval_ratio().has_value());
@@ -85,41 +84,67 @@ TEST(ScoreTest, AnIntervalThatHidesADoubledCostIsTooWide) {
   EXPECT_TRUE(*ScoreWithSpread(0.0422).interval_too_wide());
 }
 
-TEST(ScoreTest, TheWidestIntervalIsAsWideAsTheEffectOfADoubledTail) {
-  const Segments reference = {{100, 100, 100}};
-  const double halved = ComputeScore(reference, {{{100, 200, 100}}}).score;
+TEST(ScoreTest, TheWidestIntervalIsAsWideAsTheEffectOfADoubledWork) {
+  const Segments reference = {{100, 100}};
+  const double halved = ComputeScore(reference, {{{100, 200}}}).score;
   EXPECT_NEAR(1000 / halved, WidestIntervalRatio(), 1e-12);
 }
 
 TEST(ScoreTest, EachWeightIsVariedByHalfAndRenormalised) {
-  // Only the response differs, by a factor e^-1: ln S is the weight of the response.
-  const Segments reference = {{1, 1, 1}};
-  const Segments drive = {{std::exp(-1.0), 1, 1}};
+  // Only the wait differs, by a factor e^-1: ln S is the weight of the wait.
+  const Segments reference = {{1, 1}};
+  const Segments drive = {{std::exp(-1.0), 1}};
   const Score score = ComputeScore(reference, {drive});
-  ASSERT_EQ(score.variants.size(), 6u);
-  // Response halved: 0.2 / (0.2 + 0.3 + 0.3); at one and a half: 0.6 / 1.2.
-  EXPECT_NEAR(std::log(score.variants[0].score / 1000), 0.25, 1e-12);
-  EXPECT_NEAR(std::log(score.variants[1].score / 1000), 0.5, 1e-12);
-  // Tail halved: 0.4 / 0.85; at one and a half: 0.4 / 1.15.
-  EXPECT_NEAR(std::log(score.variants[2].score / 1000), 0.4 / 0.85, 1e-12);
-  EXPECT_NEAR(std::log(score.variants[3].score / 1000), 0.4 / 1.15, 1e-12);
+  ASSERT_EQ(score.variants.size(), 4u);
+  // Wait halved: 0.35 / (0.35 + 0.3); at one and a half: 1.05 / 1.35.
+  EXPECT_NEAR(std::log(score.variants[0].score / 1000), 0.35 / 0.65, 1e-12);
+  EXPECT_NEAR(std::log(score.variants[1].score / 1000), 1.05 / 1.35, 1e-12);
+  // Work halved: 0.7 / 0.85; at one and a half: 0.7 / 1.15.
+  EXPECT_NEAR(std::log(score.variants[2].score / 1000), 0.7 / 0.85, 1e-12);
+  EXPECT_NEAR(std::log(score.variants[3].score / 1000), 0.7 / 1.15, 1e-12);
   EXPECT_FALSE(score.rank_changes);
 }
 
 TEST(ScoreTest, SaysWhenTheWeightsDecideTheRank) {
-  // Response 10 % better, tail 12 % worse: 0.4 * 0.1 - 0.3 * 0.12 > 0, but with the response at
-  // half its weight 0.2 * 0.1 - 0.3 * 0.12 < 0.
-  const Segments reference = {{1, 1, 1}};
-  const Score score = ComputeScore(reference, {{{std::exp(-0.10), std::exp(0.12), 1}}});
+  // Wait 10 % better, work 20 % worse: 0.7 * 0.1 - 0.3 * 0.2 > 0, but with the wait at half its
+  // weight 0.35 * 0.1 - 0.3 * 0.2 < 0.
+  const Segments reference = {{1, 1}};
+  const Score score = ComputeScore(reference, {{{std::exp(-0.10), std::exp(0.20)}}});
   EXPECT_GT(score.score, 1000);
   EXPECT_TRUE(score.rank_changes);
 }
 
+// Cycles of these ln(S / 1000).
+Cycles CyclesOf(const std::vector<double>& logs) {
+  Cycles cycles;
+  for (const double log : logs) cycles.push_back({{std::exp(-log), std::exp(-log)}});
+  return cycles;
+}
+
+TEST(ScoreTest, APublishedScoreTakesTheSpreadOfItsFirstStage) {
+  // -0.1, 0, 0.1, then one more of 0: mean 0, s of the first three 0.1, half width 4.302653 * 0.1 /
+  // sqrt(4).
+  const Score score = ComputeScore(Segments{{1, 1}}, CyclesOf({-0.1, 0, 0.1, 0}), 3);
+  EXPECT_NEAR(*score.half_width_ln, 0.2151326, 1e-6);
+}
+
+TEST(ScoreTest, ADriveThatIsNotSteadyIsToldByTheTrendOfItsCycles) {
+  const auto trend = [](const std::vector<double>& logs) {
+    return ComputeScore(Segments{{1, 1}}, CyclesOf(logs)).trend_ln;
+  };
+  // Slope -0.0298 (t = 297 of the residuals 0, -1e-4 ...): from first to last -0.0894.
+  const auto falls = trend({0, -0.030, -0.0598, -0.0894});
+  ASSERT_TRUE(falls.has_value());
+  EXPECT_NEAR(*falls, -0.0894, 5e-4);
+  EXPECT_FALSE(trend({0, 0.1, -0.05, 0.07}).has_value()) << "no trend, only spread";
+  EXPECT_FALSE(trend({0, -0.0030, -0.0060, -0.0090}).has_value()) << "sure, but less than 2 %";
+  EXPECT_FALSE(trend({0, -0.1}).has_value()) << "two cycles";
+}
+
 TEST(ScoreTest, AMeasuredReferenceIsTheGeometricMeanOfItsCycles) {
-  const Segments reference = ReferenceOf({{{1, 10, 100}}, {{4, 1000, 100}}});
+  const Segments reference = ReferenceOf({{{1, 10}}, {{4, 1000}}});
   EXPECT_NEAR(reference[0][0], 2, 1e-12);
   EXPECT_NEAR(reference[0][1], 100, 1e-9);
-  EXPECT_NEAR(reference[0][2], 100, 1e-9);
 }
 
 TEST(CompareTest, FasterNeedsBothAnIntervalWithoutZeroAndTwoPercent) {

@@ -1,6 +1,7 @@
 #include "analysis/segments.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/units.h"
@@ -29,7 +30,8 @@ Segmentation Cut(const std::vector<IoRecord>& records) {
   ForegroundCounter counter;
   for (const IoRecord& io : records) counter.Add(io);
   SegmentCutter cutter(counter);
-  for (const IoRecord& io : records) cutter.Add(io);
+  uint64_t ordinal = 0;
+  for (const IoRecord& io : records) cutter.Add(io, ordinal++);
   return cutter.Finish();
 }
 
@@ -190,6 +192,27 @@ TEST(SegmentsTest, TimesThatNoClockShowsCountAsAbsent) {
                                 Io(Op::kRead, 4096, INT64_MAX, INT64_MIN)});
   EXPECT_EQ(cut.observed_ns, 130);
   EXPECT_EQ(cut.records, 5u);
+}
+
+TEST(SegmentCutterTest, APieceKeepsTheTracesNumbersAndLeftOutRecordsCountNowhere) {
+  ForegroundCounter counter;
+  const IoRecord read = Io(Op::kRead, 4096, 0, 500);
+  counter.Add(read);
+  counter.Add(read);
+  SegmentCutter cutter(counter);
+  cutter.Add(read, 100);
+  cutter.Add(read, 101, /*left_out=*/true);
+  cutter.Add(read, 102);
+  const Segmentation cut = cutter.Finish();
+  EXPECT_EQ(cut.records, 3u);
+  EXPECT_EQ(cut.data_requests, 2u);
+  EXPECT_EQ(cut.read_bytes, 8192u);
+  EXPECT_EQ(cut.foreground(), 2u);
+  ASSERT_EQ(cut.segments.size(), 1u);
+  EXPECT_EQ(cut.segments[0].first_ordinal, 100u);
+  EXPECT_EQ(cut.segments[0].end_ordinal, 103u);
+  EXPECT_EQ(cut.SegmentOf(99), std::nullopt);
+  EXPECT_THAT(cut.SegmentOf(102), Optional(0u));
 }
 
 }  // namespace

@@ -45,16 +45,18 @@ class RunValidityTest : public ::testing::Test {
     outcome_.set_foreign_sectors(0);
   }
 
-  std::vector<std::string> Reasons(bool timed = true) { return Sentences(Why(timed)); }
+  std::vector<std::string> Reasons(RunKind kind = RunKind::kOpen) { return Sentences(Why(kind)); }
 
   // The reasons against a run of kIos reads of 4 KiB that took 10 us each.
-  InvalidReasons Why(bool timed = true) {
+  InvalidReasons Why(RunKind kind = RunKind::kOpen) {
     RunCostsBuilder builder(&cut_);
     for (uint64_t i = 0; i < kIos; ++i) {
       IoRecord io;
       io.lba = Lba(i * 8);
       io.bytes = 4096;
-      io.queue_ns = io.issue_ns = static_cast<int64_t>(i) * 1'000'000;
+      io.queue_ns = static_cast<int64_t>(i) * 1'000'000;
+      io.issue_ns = *io.queue_ns + host_late_ns_;
+      io.backlog_ns = 0;
       io.complete_ns = *io.issue_ns + 10'000;
       io.ordinal = i;
       builder.Add(io);
@@ -62,11 +64,12 @@ class RunValidityTest : public ::testing::Test {
     proto::Summary summary;
     summary.set_records(kIos);
     *summary.mutable_replay() = outcome_;
-    return WhyRunInvalid(cut_, builder.Finish(proto::Header(), summary), timed);
+    return WhyRunInvalid(cut_, builder.Finish(proto::Header(), summary), kind);
   }
 
   Segmentation cut_;
   proto::ReplayOutcome outcome_;
+  int64_t host_late_ns_ = 0;  // each I/O
 };
 
 TEST_F(RunValidityTest, ARunAtEveryLimitIsValid) { EXPECT_THAT(Reasons(), IsEmpty()); }
@@ -90,9 +93,9 @@ TEST_F(RunValidityTest, MissingIosMakeItInvalidButNamedSkipsDoNot) {
 TEST_F(RunValidityTest, AnIoThatGatesNothingThoughItsCompletionIsRecordedMakesItInvalid) {
   cut_.without_order = 3;  // still in flight when the recording ended
   outcome_.set_ungated(3);
-  EXPECT_THAT(Reasons(/*timed=*/false), IsEmpty());
+  EXPECT_THAT(Reasons(RunKind::kMax), IsEmpty());
   outcome_.set_ungated(4);
-  EXPECT_THAT(Reasons(/*timed=*/false),
+  EXPECT_THAT(Reasons(RunKind::kMax),
               ElementsAre("rule 1: order not kept: nothing waited for 4 I/Os, where the trace "
                           "lacks the times of 3 only"));
 }
@@ -113,8 +116,21 @@ TEST_F(RunValidityTest, ALateHostMakesATimedRunInvalidOnly) {
   outcome_.set_lateness_p999_ns(100'001);
   outcome_.set_late_100us(1);
   outcome_.set_late_1ms(1);  // 1 %
-  EXPECT_THAT(Reasons(/*timed=*/true), ElementsAre(StartsWith("rule 3"), StartsWith("rule 3")));
-  EXPECT_THAT(Reasons(/*timed=*/false), IsEmpty());
+  EXPECT_THAT(Reasons(RunKind::kOpen), ElementsAre(StartsWith("rule 3"), StartsWith("rule 3")));
+  EXPECT_THAT(Reasons(RunKind::kMax), IsEmpty());
+}
+
+// In a closed loop each I/O waits 10 us for the drive; a tenth of that may be the host's.
+TEST_F(RunValidityTest, InAClosedLoopItIsTheWaitThatTheHostAddsThatCounts) {
+  outcome_.set_late_100us(kIos);
+  outcome_.set_late_1ms(kIos);
+  host_late_ns_ = 1'000;
+  EXPECT_THAT(Reasons(RunKind::kClosed), IsEmpty());
+  host_late_ns_ = 1'001;
+  EXPECT_THAT(Reasons(RunKind::kClosed),
+              ElementsAre("rule 3: the host was late: it adds 100 us to 1.00 ms of waiting (limit "
+                          "10 %)"));
+  EXPECT_THAT(Reasons(RunKind::kMax), IsEmpty());
 }
 
 // Of 1,000 I/Os the 99.9th percentile by nearest rank is the 999th: one may be later than the

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace blktape {
 namespace {
 
@@ -74,6 +76,53 @@ TEST_F(DriveModelTest, AJournalCommitIsFlushThenWriteThenFua) {
 TEST_F(DriveModelTest, ADiscardOfTerabytesDoesNotOverflow) {
   // 8 TiB / 1 TB/s = 8.796093022208 s.
   EXPECT_EQ(drive_.Accept(Op::kDiscard, 0, 8ull << 40, 0), 50'000 + 8'796'093'022);
+}
+
+// A buffer of 1 MB that is emptied at 100 MB/s after 10 ms of idle time; 1 GB/s into it, 100 MB/s
+// when it is full.
+DriveModel Buffered() {
+  DriveModel model;
+  model.buffer_bytes = 1'000'000;
+  model.full_write_bandwidth = 100'000'000;
+  model.collect_bandwidth = 100'000'000;
+  model.collect_after_ns = 10'000'000;
+  return model;
+}
+
+TEST(BufferedDriveTest, WhatFindsTheBufferFullMovesAtTheLowerRate) {
+  DriveSimulator drive(Buffered());
+  // 25 us + 600 kB at 1 GB/s.
+  EXPECT_EQ(drive.Accept(Op::kWrite, 0, 600'000, 0), 25'000 + 600'000);
+  // 400 kB fit: 400 us; 200 kB do not: 2,000 us. Right after the first, before 10 ms have passed.
+  EXPECT_EQ(drive.Accept(Op::kWrite, 0, 600'000, 1'000'000), 1'000'000 + 25'000 + 2'400'000);
+}
+
+TEST(BufferedDriveTest, IdleTimeEmptiesTheBufferButOnlyAfterAWhile) {
+  DriveSimulator early(Buffered());
+  const int64_t full_ns = early.Accept(Op::kWrite, 0, 1'000'000, 0);
+  EXPECT_EQ(early.Accept(Op::kWrite, 0, 100'000, full_ns + 10'000'000),
+            full_ns + 10'000'000 + 25'000 + 1'000'000)
+      << "not yet";
+  DriveSimulator later(Buffered());
+  later.Accept(Op::kWrite, 0, 1'000'000, 0);
+  // 0.5 ms of collecting make room for 50 kB: 50 us; the other 50 kB take 500 us.
+  EXPECT_EQ(later.Accept(Op::kWrite, 0, 100'000, full_ns + 10'500'000),
+            full_ns + 10'500'000 + 25'000 + 50'000 + 500'000);
+  DriveSimulator read(Buffered());
+  read.Accept(Op::kWrite, 0, 1'000'000, 0);
+  // A read in between is no idle time: after it 10 ms begin anew.
+  const int64_t read_ns = read.Accept(Op::kRead, 0, 4096, full_ns + 9'000'000);
+  EXPECT_EQ(read.Accept(Op::kWrite, 0, 100'000, read_ns + 9'000'000),
+            read_ns + 9'000'000 + 25'000 + 1'000'000);
+}
+
+TEST(NamedDriveTest, EachNameIsADriveAndOthersAreRefusedWithTheNames) {
+  for (const char* name : {"reference", "nvme-2026", "sata-2011"}) {
+    EXPECT_TRUE(DriveModelNamed(name).ok()) << name;
+  }
+  const auto none = DriveModelNamed("nvme-2062");
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.status().message().find("nvme-2026, sata-2011"), std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-#include "cli/score_session.h"
+#include "bench/campaign.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -37,16 +38,16 @@ constexpr uint64_t kIos = 4'400;
 constexpr int64_t kEveryNs = 1'000'000;
 constexpr int64_t kReferenceNs = 200'000;
 
-class ScoreSessionTest : public ::testing::Test {
+class CampaignTest : public ::testing::Test {
  protected:
-  ScoreSessionTest() {
+  CampaignTest() {
     folder_ = ::testing::TempDir() + "/" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    options_.trace_path = folder_ + "/day.tape";
+    options_.piece.trace_path = folder_ + "/day.tape";
     options_.target_path = "/dev/sdx";
-    options_.folder = folder_;
+    options_.folder = folder_ + "/first";
     options_.pause_ns = 5 * kNanosPerSecond;
     WriteRecording();
   }
@@ -64,10 +65,10 @@ class ScoreSessionTest : public ::testing::Test {
   }
 
   void WriteRecording(bool lossy = false) {
-    std::filesystem::remove(options_.trace_path);
+    std::filesystem::remove(options_.piece.trace_path);
     proto::Header header;
     header.add_devices()->set_name("sda");
-    const auto writer = TraceWriter::Create(options_.trace_path, header);
+    const auto writer = TraceWriter::Create(options_.piece.trace_path, header);
     ASSERT_TRUE(writer.ok());
     for (uint64_t i = 0; i < kIos; ++i) ASSERT_TRUE((*writer)->Write(RecordAt(i)).ok());
     if (lossy) {
@@ -79,6 +80,8 @@ class ScoreSessionTest : public ::testing::Test {
     ASSERT_TRUE((*writer)->Finish(proto::Summary()).ok());
   }
 
+  static bool IsMax(const ReplayOptions& options) { return options.rule == TimingRule::kMaxOrder; }
+
   // A drive on which every I/O takes `service_ns(cycle)`.
   ReplayFunction Drive(const std::function<int64_t(uint32_t cycle)>& service_ns) {
     return [this, service_ns](
@@ -86,12 +89,13 @@ class ScoreSessionTest : public ::testing::Test {
                const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {
       const bool simulated = options.engine == "simulated";
       calls_.push_back((simulated ? "reference " : "cycle ") + std::to_string(options.cycle) +
-                       (options.rule == TimingRule::kTimed ? " timed" : " max"));
+                       (IsMax(options)                       ? " max"
+                        : options.rule == TimingRule::kTimed ? " open"
+                                                             : " closed"));
       const int64_t took_ns = simulated ? kReferenceNs : service_ns(options.cycle);
       proto::Header header;
       header.add_devices()->set_name("target");
-      header.mutable_replay()->set_rule(options.rule == TimingRule::kTimed ? "timed x1"
-                                                                           : "max order");
+      header.mutable_replay()->set_rule(IsMax(options) ? "max order" : "closed");
       // As `auto` does, which asks the target anew each time.
       engines_.push_back(options.engine);
       header.mutable_replay()->set_engine(options.engine == "auto" ? auto_engine_ : options.engine);
@@ -104,7 +108,9 @@ class ScoreSessionTest : public ::testing::Test {
       int64_t now_ns = 0;
       for (uint64_t i = 0; i < kIos; ++i) {
         IoRecord io = RecordAt(i);
-        if (options.rule != TimingRule::kTimed) io.queue_ns = io.issue_ns = now_ns;
+        if (IsMax(options)) io.queue_ns = io.issue_ns = now_ns;
+        if (!simulated && !IsMax(options)) io.issue_ns = *io.queue_ns + lateness_ns_(options.cycle);
+        io.backlog_ns = 0;
         io.complete_ns = *io.issue_ns + took_ns;
         now_ns = *io.complete_ns;
         io.ordinal = i;
@@ -117,16 +123,26 @@ class ScoreSessionTest : public ::testing::Test {
       outcome->set_completed(kIos);
       outcome->set_wall_ns(now_ns);
       outcome->set_timed_ios(kIos);
-      const int64_t lateness_ns = simulated ? 0 : lateness_ns_(options.cycle);
-      outcome->set_lateness_p999_ns(lateness_ns);
-      outcome->set_late_100us(lateness_ns > 100'000 ? kIos : 0);
+      outcome->set_stopped_early(stopped_early_);
       RETURN_IF_ERROR(writer->Finish(summary));
       return *outcome;
     };
   }
 
   Result<ScoreReport> Run(const ReplayFunction& replay) {
-    return RunScoreSession(options_, replay, &clock_, stop_, {});
+    const CampaignTools tools{.replay = replay, .prepare = Preparation(), .clock = &clock_};
+    return RunCampaign(options_, tools, stop_, events_);
+  }
+
+  PrepareFunction Preparation() {
+    return [this](const PrepareOptions& options, const std::atomic<bool>&,
+                  const std::function<void(const PrepareProgress&)>&) -> Result<PrepareReport> {
+      calls_.push_back(options.state == PrepareOptions::State::kUsed ? "prepare used"
+                                                                     : "prepare fresh");
+      PrepareReport report;
+      report.steady = steady_;
+      return report;
+    };
   }
 
   // What is scored next is scored against this earlier report, into a folder of its own.
@@ -134,7 +150,6 @@ class ScoreSessionTest : public ::testing::Test {
     options_.reference_folder = folder_ + "/earlier";
     options_.folder = folder_ + "/second";
     std::filesystem::create_directories(options_.reference_folder);
-    std::filesystem::create_directories(options_.folder);
     const std::string text = report.dump();
     const auto sink = CreateFile(options_.reference_folder + "/report.json");
     ASSERT_TRUE(sink.ok());
@@ -142,7 +157,7 @@ class ScoreSessionTest : public ::testing::Test {
   }
 
   std::string folder_;
-  ScoreSessionOptions options_;
+  CampaignOptions options_;
   FakeClock clock_;
   std::atomic<bool> stop_ = false;
   std::vector<std::string> calls_;
@@ -150,28 +165,13 @@ class ScoreSessionTest : public ::testing::Test {
   std::string auto_engine_ = "io_uring";
   std::vector<std::string> shared_;  // as the results' headers name them
   std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
-  std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 20'000; };
+  std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 0; };
+  bool steady_ = true;
+  bool stopped_early_ = false;
+  CampaignEvents events_;
 };
 
-// Replays as they are, on the simulated drive, which the reference is: nothing is made up here, and
-// no rule may find anything in them.
-TEST_F(ScoreSessionTest, ARealScoreOfTheReferenceDriveIsValidAndOneThousand) {
-  const auto report = Run([](const ReplayOptions& options, const std::atomic<bool>& stop,
-                             const std::function<void(const ReplayProgress&)>& progress) {
-    ReplayOptions simulated = options;
-    simulated.engine = "simulated";
-    simulated.mappings.clear();
-    simulated.identities.clear();
-    return RunReplay(simulated, stop, progress);
-  });
-  ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_TRUE(report->valid()) << ScoreText(*report);
-  EXPECT_TRUE(report->invalid_reasons.empty());
-  ASSERT_TRUE(report->score);
-  EXPECT_NEAR(report->score->score, 1000, 1e-6);
-}
-
-TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
+TEST_F(CampaignTest, ADriveOfHalfTheCostScoresTwoThousand) {
   const auto report = Run(Drive([](uint32_t) { return kReferenceNs / 2; }));
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_TRUE(report->valid()) << ScoreText(*report);
@@ -183,7 +183,7 @@ TEST_F(ScoreSessionTest, ADriveOfHalfTheCostScoresTwoThousand) {
   EXPECT_THAT(report->trace_hash, ::testing::SizeIs(64));
 }
 
-TEST_F(ScoreSessionTest, RecordedDevicesThatShareTheTargetAreNamed) {
+TEST_F(CampaignTest, RecordedDevicesThatShareTheTargetAreNamed) {
   const auto drive = Drive([](uint32_t) { return kReferenceNs; });
   options_.cycles = 1;
   shared_ = {"sda, sdb on /dev/sdx"};
@@ -209,38 +209,51 @@ TEST(ScoreReportTest, ARecordingOfNoLengthHasNoWorkday) {
 TEST(ScoreReportTest, APercentileOfTooFewIsNotGiven) {
   ScoreReport report;
   ScoredRun& run = report.runs.emplace_back();
-  run.label = "cycle 1, timed";
+  run.label = "cycle 1, closed";
   run.lateness.Add(5 * kNanosPerMilli);
   std::istringstream lines(ScoreText(report));
   std::string row;
-  while (row.find("cycle 1, timed") == std::string::npos) ASSERT_TRUE(std::getline(lines, row));
+  while (row.find("cycle 1, closed") == std::string::npos) ASSERT_TRUE(std::getline(lines, row));
   EXPECT_THAT(row, ::testing::ContainsRegex("0 ns +n/a +5.00 ms +n/a"));
 }
 
-TEST_F(ScoreSessionTest, RunsAlternateAfterAPauseEach) {
+TEST_F(CampaignTest, RunsAlternateAfterAPauseEach) {
   ASSERT_TRUE(Run(Drive([](uint32_t) { return 1000; })).ok());
   EXPECT_THAT(calls_,
-              ElementsAre("reference 0 timed", "reference 0 max", "cycle 1 timed", "cycle 1 max",
-                          "cycle 2 timed", "cycle 2 max", "cycle 3 timed", "cycle 3 max"));
+              ElementsAre("reference 0 closed", "reference 0 max", "cycle 1 closed", "cycle 1 max",
+                          "cycle 2 closed", "cycle 2 max", "cycle 3 closed", "cycle 3 max"));
   EXPECT_EQ(clock_.NowNs(), 6 * options_.pause_ns);
 }
 
-TEST_F(ScoreSessionTest, AWildDriveGetsMoreCyclesUntilItIsPreciseEnoughOrFifteen) {
-  options_.cycles = kLeastCyclesPublished;
-  options_.until_precise = true;
-  ASSERT_TRUE(Run(Drive([](uint32_t cycle) { return cycle % 2 == 0 ? 100'000 : 50'000; })).ok());
-  EXPECT_THAT(calls_, Contains("cycle 15 max"));
-  calls_.clear();
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    if (entry.path() != options_.trace_path) std::filesystem::remove(entry.path());
-  }
-  ASSERT_TRUE(Run(Drive([](uint32_t) { return 50'000; })).ok());
-  EXPECT_THAT(calls_, Contains("cycle 5 max"));
-  EXPECT_THAT(calls_, Not(Contains("cycle 6 timed")));
+TEST_F(CampaignTest, ThePublishedScoresFirstStageAloneTellsHowManyCyclesThereAre) {
+  options_.cycles = kFirstStageCycles;
+  options_.published = true;
+  // Of the first five cycles ln S = x, -x, x, -x, x around ln 2 with x = 0.01: their s is
+  // 0.01 sqrt(1.2) = 0.010954, (2.776445 * 0.010954 / 0.015)^2 = 4.11. So none is added, and
+  // neither if those after them would be wilder.
+  const auto alike = [](uint32_t cycle) {
+    return static_cast<int64_t>(std::llround(100'000 * std::exp(cycle % 2 == 0 ? 0.01 : -0.01)));
+  };
+  const auto report = Run(Drive(alike));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->cycles.size(), 5u);
+  EXPECT_EQ(report->first_stage, 5u);
+  EXPECT_LE(*report->score->half_width_ln, kHalfWidthGoal);
+  // x = 0.02: 16.4, so 17 in all, though the twelve that follow are all alike.
+  options_.folder = folder_ + "/wild";
+  const auto wild = Run(Drive([](uint32_t cycle) {
+    if (cycle > 5) return int64_t{100'000};
+    return static_cast<int64_t>(std::llround(100'000 * std::exp(cycle % 2 == 0 ? 0.02 : -0.02)));
+  }));
+  ASSERT_TRUE(wild.ok()) << wild.status().message();
+  EXPECT_EQ(wild->cycles.size(), 17u);
+  // 2.776445 * 0.021909 / sqrt(17)
+  EXPECT_NEAR(*wild->score->half_width_ln, 0.014753, 1e-5);
+  EXPECT_EQ(ScoreJson(*wild)["first_stage_cycles"], 5);
 }
 
-TEST_F(ScoreSessionTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
-  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 20'000; };
+TEST_F(CampaignTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 0; };
   // At half of the reference's cost 2000 = 1000 * 2; the spoiled cycle at twice the cost: 500.
   const auto report =
       Run(Drive([](uint32_t cycle) { return cycle == 2 ? 2 * kReferenceNs : kReferenceNs / 2; }));
@@ -248,7 +261,7 @@ TEST_F(ScoreSessionTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
   EXPECT_TRUE(report->valid()) << ScoreText(*report);
   EXPECT_EQ(report->cycles.size(), 3u);
   EXPECT_THAT(calls_, Contains("cycle 4 max"));
-  EXPECT_THAT(calls_, Not(Contains("cycle 5 timed")));
+  EXPECT_THAT(calls_, Not(Contains("cycle 5 closed")));
   EXPECT_NEAR(report->score->score, 2000, 1e-6);
   // (2000^3 * 500)^(1/4) = 500 * 4^(3/4).
   EXPECT_NEAR(*report->score_with_repeated(), 1414.2136, 1e-3);
@@ -257,7 +270,7 @@ TEST_F(ScoreSessionTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
   EXPECT_EQ(report->derived.read_service().count(), 3 * kIos / 10 * 9);
   EXPECT_EQ(report->derived.read_service().max_ns(), kReferenceNs / 2);
   const std::string text = ScoreText(*report);
-  EXPECT_THAT(text, HasSubstr("\nRepeated      cycle 2, timed: rule 3: the host was late"));
+  EXPECT_THAT(text, HasSubstr("\nRepeated      cycle 2, closed: rule 3: the host was late"));
   EXPECT_THAT(text, HasSubstr("The score if this cycle counted: 1414\n"));
   const nlohmann::ordered_json json = ScoreJson(*report);
   EXPECT_EQ(json["cycles"], 3);
@@ -269,9 +282,9 @@ TEST_F(ScoreSessionTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
   EXPECT_EQ(json["runs"][4]["repeated"], false);
 }
 
-TEST_F(ScoreSessionTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRuns) {
+TEST_F(CampaignTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRuns) {
   // As many are repeated as were asked for; the third counts as it is.
-  lateness_ns_ = [](uint32_t cycle) { return cycle == 4 ? 20'000 : 300'000; };
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 4 ? 0 : 300'000; };
   options_.cycles = 2;
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok());
@@ -279,27 +292,27 @@ TEST_F(ScoreSessionTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRun
   EXPECT_EQ(report->repeated.size(), 2u);
   EXPECT_EQ(report->repeated[1].number, 2u);
   EXPECT_THAT(Sentences(report->invalid_reasons),
-              ElementsAre(HasSubstr("cycle 3, timed: rule 3: the host was late")));
+              ElementsAre(HasSubstr("cycle 3, closed: rule 3: the host was late")));
   EXPECT_EQ(ScoreJson(*report)["invalid_rules"], nlohmann::ordered_json({3}));
   EXPECT_EQ(ScoreJson(*report)["repeated_cycles"][0]["rules"], nlohmann::ordered_json({3}));
-  EXPECT_THAT(calls_, Not(Contains("cycle 5 timed")));
+  EXPECT_THAT(calls_, Not(Contains("cycle 5 closed")));
   const std::string text = ScoreText(*report);
   EXPECT_THAT(text, ::testing::StartsWith("INVALID"));
   EXPECT_THAT(text, Not(HasSubstr("\nScore ")));
 }
 
-TEST_F(ScoreSessionTest, ACycleThatIsInvalidByAnotherRuleTooIsNotMeasuredAgain) {
-  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 20'000; };
+TEST_F(CampaignTest, ACycleThatIsInvalidByAnotherRuleTooIsNotMeasuredAgain) {
+  lateness_ns_ = [](uint32_t cycle) { return cycle == 2 ? 300'000 : 0; };
   scheduler_ = [](uint32_t cycle) { return cycle == 2 ? "bfq" : "none"; };
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->valid());
   EXPECT_THAT(report->repeated, IsEmpty());
   EXPECT_EQ(report->score_with_repeated(), std::nullopt);
-  EXPECT_THAT(calls_, Not(Contains("cycle 4 timed")));
+  EXPECT_THAT(calls_, Not(Contains("cycle 4 closed")));
 }
 
-TEST_F(ScoreSessionTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
+TEST_F(CampaignTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
   const auto report = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->valid());
@@ -310,15 +323,15 @@ TEST_F(ScoreSessionTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) 
                    json["ci_high"].get<double>() / json["ci_low"].get<double>());
 }
 
-TEST_F(ScoreSessionTest, ASchedulerThatChangesMakesItInvalid) {
+TEST_F(CampaignTest, ASchedulerThatChangesMakesItInvalid) {
   scheduler_ = [](uint32_t cycle) { return cycle < 3 ? "none" : "bfq"; };
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok());
   EXPECT_THAT(Sentences(report->invalid_reasons),
-              ElementsAre(HasSubstr("cycle 3, timed: rule 6"), HasSubstr("cycle 3, max: rule 6")));
+              ElementsAre(HasSubstr("cycle 3, closed: rule 6")));
 }
 
-TEST_F(ScoreSessionTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossIsAccepted) {
+TEST_F(CampaignTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossIsAccepted) {
   WriteRecording(/*lossy=*/true);
   int runs = 0;
   const auto refused = Run(Drive([&runs](uint32_t) {
@@ -331,7 +344,6 @@ TEST_F(ScoreSessionTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossI
   EXPECT_EQ(runs, 0);
   options_.loss_accepted = true;
   options_.folder = folder_ + "/again";
-  std::filesystem::create_directories(options_.folder);
   const auto accepted = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(accepted.ok());
   EXPECT_TRUE(accepted->valid());
@@ -339,21 +351,121 @@ TEST_F(ScoreSessionTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossI
   EXPECT_THAT(ScoreText(*accepted), HasSubstr("accepted by --accept-loss"));
 }
 
-TEST_F(ScoreSessionTest, AStopLeavesAnInvalidReport) {
+TEST_F(CampaignTest, AStopLeavesAnInvalidReportAndTheSameCallGoesOnWithoutLosingARun) {
   int runs = 0;
   const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  // Within the fifth: the run at max speed of the first cycle and the closed loop of the second are
+  // done, the run at max speed of the second is not.
   const auto report = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
                               const std::function<void(const ReplayProgress&)>& progress) {
-    if (++runs == 5) stop_.store(true);
+    stopped_early_ = ++runs == 6;
+    if (stopped_early_) stop_.store(true);
     return drive(options, stop, progress);
   });
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->cycles.size(), 1u);
   EXPECT_FALSE(report->valid());
   EXPECT_THAT(Sentences(report->invalid_reasons), Contains(HasSubstr("stopped")));
+  stop_.store(false);
+  stopped_early_ = false;
+  calls_.clear();
+  uint64_t done = 0;
+  events_.on_resume = [&done](uint64_t runs_done) { done = runs_done; };
+  const auto whole = Run(drive);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(done, 4u) << "with the one that was stopped, which is done again";
+  EXPECT_THAT(calls_, ElementsAre("cycle 2 max", "cycle 3 closed", "cycle 3 max"));
+  EXPECT_TRUE(whole->valid());
+  EXPECT_EQ(whole->cycles.size(), 3u);
+  EXPECT_EQ(whole->rule, report->rule);
+  EXPECT_EQ(Run(drive).status().code(), StatusCode::kAlreadyExists) << "it is finished";
 }
 
-TEST_F(ScoreSessionTest, AFailedReplayIsAFailure) {
+TEST_F(CampaignTest, AnUnfinishedCampaignOfSomethingElseIsLeftAlone) {
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  int runs = 0;
+  const auto failed = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                              const std::function<void(const ReplayProgress&)>& progress) {
+    if (++runs == 5) {
+      return Result<proto::ReplayOutcome>(Status(StatusCode::kIoError, "it was unplugged"));
+    }
+    return drive(options, stop, progress);
+  });
+  EXPECT_EQ(failed.status().code(), StatusCode::kIoError);
+  options_.idle_cap_ns = 25 * kNanosPerMilli;
+  const auto other = Run(drive);
+  EXPECT_EQ(other.status().code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(other.status().message(), HasSubstr("something else"));
+  options_.idle_cap_ns = kDefaultIdleCapNs;
+  EXPECT_TRUE(Run(drive).ok());
+}
+
+TEST_F(CampaignTest, ARuleThatIsBrokenForGoodEndsItEarly) {
+  scheduler_ = [](uint32_t cycle) { return cycle == 1 ? "none" : "bfq"; };
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->valid());
+  EXPECT_TRUE(report->ended_early);
+  EXPECT_THAT(calls_, Not(Contains("cycle 2 max"))) << "known after the first run of the cycle";
+  EXPECT_THAT(ScoreText(*report), HasSubstr("Ended early"));
+}
+
+TEST_F(CampaignTest, TheTargetIsPreparedOnceOrBeforeEachCycle) {
+  options_.state = "used";
+  options_.cycles = 2;
+  const auto once = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(once.ok()) << once.status().message();
+  EXPECT_THAT(calls_,
+              ElementsAre("reference 0 closed", "reference 0 max", "prepare used", "cycle 1 closed",
+                          "cycle 1 max", "cycle 2 closed", "cycle 2 max"));
+  EXPECT_THAT(once->rule, HasSubstr(", used before the first cycle, "));
+  EXPECT_EQ(ScoreJson(*once)["state"], "used");
+  options_.state = "fresh";
+  options_.prepare_each_cycle = true;
+  options_.folder = folder_ + "/each";
+  calls_.clear();
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return 50'000; })).ok());
+  EXPECT_THAT(calls_, ElementsAre("reference 0 closed", "reference 0 max", "prepare fresh",
+                                  "cycle 1 closed", "cycle 1 max", "prepare fresh",
+                                  "cycle 2 closed", "cycle 2 max"));
+}
+
+TEST_F(CampaignTest, APreparationWithoutASteadyStateBreaksRuleSevenBeforeAnyRun) {
+  options_.state = "used";
+  steady_ = false;
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_FALSE(report->valid());
+  EXPECT_THAT(Sentences(report->invalid_reasons), ElementsAre(HasSubstr("rule 7")));
+  EXPECT_THAT(calls_, Not(Contains("cycle 1 closed")));
+}
+
+TEST_F(CampaignTest, ADriveThatIsNotSteadyIsToldInPlainWords) {
+  const auto report =
+      Run(Drive([](uint32_t cycle) { return 50'000 + static_cast<int64_t>(cycle) * 5'000; }));
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->valid());
+  EXPECT_THAT(ScoreText(*report), HasSubstr("\nNOT STEADY    the score falls by 1"));
+  EXPECT_LT(ScoreJson(*report)["trend_ln"].get<double>(), -0.1);
+}
+
+TEST_F(CampaignTest, TooFewThatAnybodyWaitsForAreNoGroundForAScore) {
+  options_.piece.to_ns = 199 * kEveryNs;  // of one I/O each: 199
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  EXPECT_EQ(report.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(report.status().message(), HasSubstr("holds 199 I/Os that somebody waits for"));
+  EXPECT_THAT(calls_, IsEmpty());
+}
+
+TEST_F(CampaignTest, OpenLoopIsARuleOfItsOwn) {
+  options_.open_loop = true;
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(calls_, Contains("cycle 1 open"));
+  EXPECT_THAT(report->rule, ::testing::StartsWith("score 2: open loop x1, idle cap 10 s, "));
+}
+
+TEST_F(CampaignTest, AFailedReplayIsAFailure) {
   const auto report =
       Run([](const ReplayOptions&, const std::atomic<bool>&,
              const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {
@@ -363,7 +475,7 @@ TEST_F(ScoreSessionTest, AFailedReplayIsAFailure) {
   EXPECT_THAT(report.status().message(), HasSubstr("mounted"));
 }
 
-TEST_F(ScoreSessionTest, AnEarlierScoreCanBeTheReference) {
+TEST_F(CampaignTest, AnEarlierScoreCanBeTheReference) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
   MakeReference(ScoreJson(*first));
@@ -377,43 +489,54 @@ TEST_F(ScoreSessionTest, AnEarlierScoreCanBeTheReference) {
   EXPECT_THAT(calls_, Not(Contains(HasSubstr("reference"))));
 }
 
-TEST_F(ScoreSessionTest, AReferenceByAnotherRuleIsNamedSo) {
+TEST_F(CampaignTest, AReferenceByAnotherRuleIsNamedSo) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
   MakeReference(ScoreJson(*first));
   options_.queue_settings = {{.name = "scheduler", .value = "none"}};
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_TRUE(second.ok()) << second.status().message();
-  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order, io_uring"));
-  EXPECT_EQ(second->rule, "score 1: timed x1, max order, scheduler=none, io_uring");
+  EXPECT_THAT(
+      second->reference,
+      HasSubstr("by the rule score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, "
+                "io_uring, a device; 0 bytes"));
+  EXPECT_EQ(second->rule,
+            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, scheduler=none, "
+            "io_uring, a device; 0 bytes");
   EXPECT_FALSE(second->comparison.has_value()) << "a tie or not, of what?";
 }
 
-TEST_F(ScoreSessionTest, TheEngineIsChosenOnceAndIsPartOfTheRule) {
+TEST_F(CampaignTest, TheEngineIsChosenOnceAndIsPartOfTheRule) {
   auto_engine_ = "libaio";
   options_.cycles = 2;
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_THAT(engines_,
               ElementsAre("simulated", "simulated", "auto", "libaio", "libaio", "libaio"));
-  EXPECT_EQ(report->rule, "score 1: timed x1, max order, libaio");
-  EXPECT_THAT(ScoreText(*report),
-              HasSubstr("\nRule          score 1: timed x1, max order, libaio\n"));
+  EXPECT_EQ(report->rule,
+            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, libaio, a device; "
+            "0 bytes");
+  EXPECT_THAT(ScoreText(*report), HasSubstr("\nRule          score 2: closed loop, "));
 }
 
-TEST_F(ScoreSessionTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
+TEST_F(CampaignTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
   MakeReference(ScoreJson(*first));
   options_.engine = "libaio";
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
   ASSERT_TRUE(second.ok()) << second.status().message();
-  EXPECT_THAT(second->reference, HasSubstr("by the rule score 1: timed x1, max order, io_uring"));
-  EXPECT_EQ(second->rule, "score 1: timed x1, max order, libaio");
+  EXPECT_THAT(
+      second->reference,
+      HasSubstr("by the rule score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, "
+                "io_uring, a device; 0 bytes"));
+  EXPECT_EQ(second->rule,
+            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, libaio, a device; "
+            "0 bytes");
   EXPECT_FALSE(second->comparison.has_value());
 }
 
-TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
+TEST_F(CampaignTest, AReferenceWithAWideIntervalIsNamedSo) {
   const auto first = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
   ASSERT_TRUE(first.ok());
   MakeReference(ScoreJson(*first));
@@ -422,14 +545,13 @@ TEST_F(ScoreSessionTest, AReferenceWithAWideIntervalIsNamedSo) {
   EXPECT_THAT(second->reference, HasSubstr("whose own interval is TOO WIDE"));
 }
 
-TEST_F(ScoreSessionTest, AgainstAMeasuredDriveThereIsAVerdict) {
+TEST_F(CampaignTest, AgainstAMeasuredDriveThereIsAVerdict) {
   const auto first = Run(Drive([](uint32_t cycle) { return 50'000 + cycle * 100; }));
   ASSERT_TRUE(first.ok());
   EXPECT_TRUE(ScoreJson(*first)["comparison"].is_null());
   MakeReference(ScoreJson(*first));
   const auto verdict = [this](const std::function<int64_t(uint32_t)>& service_ns) {
     std::filesystem::remove_all(options_.folder);
-    std::filesystem::create_directories(options_.folder);
     const auto report = Run(Drive(service_ns));
     EXPECT_TRUE(report.ok()) << report.status().message();
     const std::string text = ScoreText(*report);
@@ -447,7 +569,7 @@ TEST_F(ScoreSessionTest, AgainstAMeasuredDriveThereIsAVerdict) {
   EXPECT_EQ(verdict([](uint32_t) { return 25'000; }), "null none: it ta");
 }
 
-TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
+TEST_F(CampaignTest, AReferenceOfAnotherTraceIsRefused) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
   nlohmann::ordered_json json = ScoreJson(*first);
@@ -458,7 +580,7 @@ TEST_F(ScoreSessionTest, AReferenceOfAnotherTraceIsRefused) {
   EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(ScoreSessionTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
+TEST_F(CampaignTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
   const auto report = Run(Drive([](uint32_t cycle) { return 50'000 + cycle * 100; }));
   ASSERT_TRUE(report.ok());
   std::istringstream lines(ScoreText(*report));
@@ -469,7 +591,9 @@ TEST_F(ScoreSessionTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["state"], "as-is");
-  EXPECT_EQ(json["rule"], "score 1: timed x1, max order, io_uring");
+  EXPECT_EQ(json["rule"],
+            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, io_uring, a "
+            "device; 0 bytes");
   EXPECT_EQ(json["valid"], true);
   EXPECT_THAT(json["invalid_reasons"], IsEmpty());
   EXPECT_LT(json["ci_low"].get<double>(), json["score"].get<double>());

@@ -1,0 +1,502 @@
+#include "bench/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "analysis/invalid_reason.h"
+#include "analysis/measured_reference.h"
+#include "analysis/profile.h"
+#include "analysis/run_costs.h"
+#include "analysis/score.h"
+#include "analysis/segments.h"
+#include "analysis/validity.h"
+#include "base/byte_stream.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "base/sha256.h"
+#include "bench/campaign_folder.h"
+
+namespace blktape {
+namespace {
+
+// "10 s", "250 ms": as typed, without rounding.
+std::string Exactly(int64_t ns) {
+  if (ns % kNanosPerSecond == 0) return fmt::format("{} s", ns / kNanosPerSecond);
+  if (ns % kNanosPerMilli == 0) return fmt::format("{} ms", ns / kNanosPerMilli);
+  return fmt::format("{} ns", ns);
+}
+
+bool IsSimulated(const std::string& target_path) {
+  return target_path.starts_with(kSimulatedTarget);
+}
+
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options, const CampaignTools& tools,
+           const std::atomic<bool>& stop, const CampaignEvents& events)
+      : options_(options), tools_(tools), stop_(stop), events_(events) {}
+
+  Result<ScoreReport> Run() {
+    RETURN_IF_ERROR(CheckOptions());
+    RETURN_IF_ERROR(ReadTrace());
+    ASSIGN_OR_RETURN(CampaignFolder folder, CampaignFolder::Open(options_.folder, Question()));
+    folder_ = std::make_unique<CampaignFolder>(std::move(folder));
+    const Status done = Measure();
+    if (!done.ok()) {
+      if (!CampaignTouchedTarget(options_.folder)) folder_->Discard();
+      return done;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void Invalid(InvalidReason reason) { report_.invalid_reasons.push_back(std::move(reason)); }
+  static InvalidReason Of(const std::string& run, InvalidReason reason) {
+    reason.run = run;
+    return reason;
+  }
+  bool simulated() const { return IsSimulated(options_.target_path); }
+  RunKind TimedKind() const { return options_.open_loop ? RunKind::kOpen : RunKind::kClosed; }
+  static const char* KindName(RunKind kind) {
+    return kind == RunKind::kMax ? "max" : kind == RunKind::kOpen ? "open" : "closed";
+  }
+
+  // Of so many cycles, those that count.
+  uint64_t Counted(uint64_t cycles) const { return cycles - report_.repeated.size(); }
+
+  Status CheckOptions() const {
+    const auto invalid = [](const std::string& what) {
+      return Status(StatusCode::kInvalidArgument, what);
+    };
+    if (options_.state != "as-is" && options_.state != "used" && options_.state != "fresh") {
+      return invalid("state \"" + options_.state + "\" is none of as-is, used, fresh");
+    }
+    if (simulated() && options_.state != "as-is") {
+      return invalid("a simulated drive begins each run anew and has no other state than as-is");
+    }
+    if (simulated() && !options_.queue_settings.empty()) {
+      return invalid("a simulated drive has no queue to set");
+    }
+    return OkStatus();
+  }
+
+  Status ReadTrace() {
+    const std::string& path = options_.piece.trace_path;
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenForReading(path));
+    ASSIGN_OR_RETURN(report_.trace_hash, Sha256Hex(source.get()));
+    ProfileOptions part{
+        .from_ns = options_.piece.from_ns, .to_ns = options_.piece.to_ns, .footprint = false};
+    ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenPiece(options_.piece));
+    ASSIGN_OR_RETURN(part.device, DeviceOf(options_.piece, stream->header()));
+    ASSIGN_OR_RETURN(const Profile recording, ProfileTrace(path, part));
+    // Known before the first run, which may take long: nothing is run for an invalid score.
+    for (const InvalidReason& reason : WhyTraceInvalid(recording, options_.loss_accepted)) {
+      return Status(StatusCode::kFailedPrecondition,
+                    path + ": " + reason.Sentence() +
+                        "; nothing was run\n  try:  --accept-loss to score what is there, which "
+                        "the report names");
+    }
+    ASSIGN_OR_RETURN(report_.segmentation, CutPiece(options_.piece, stop_));
+    const uint64_t foreground = report_.segmentation.foreground();
+    if (foreground < kLeastForeground) {
+      return Status(StatusCode::kFailedPrecondition,
+                    fmt::format("{}: holds {} I/Os that somebody waits for, and a score takes {}\n"
+                                "  try:  a longer recording",
+                                path, foreground, kLeastForeground));
+    }
+    report_.trace_name = std::filesystem::path(path).filename().string();
+    report_.piece = options_.piece.Name();
+    report_.state = options_.state;
+    report_.lost_events = recording.lost_events;
+    report_.loss_accepted = options_.loss_accepted;
+    report_.recording_ns = report_.segmentation.observed_ns;
+    if (report_.piece.empty()) {
+      report_.recording_ns = std::max(recording.recorded_ns.value_or(0), report_.recording_ns);
+    }
+    ordered_ = recording.all.q2c.count() + recording.all.d2c.count() > 0;
+    if (!ordered_ && !options_.open_loop) {
+      return Status(StatusCode::kFailedPrecondition,
+                    path +
+                        ": does not tell when I/Os completed, so what waited for what is not "
+                        "known\n  try:  --open, which is a rule of its own");
+    }
+    return OkStatus();
+  }
+
+  // All of the rule but what the first run on the target tells.
+  std::string AskedRule() const {
+    std::string rule = fmt::format("score {}: {}", kScoreVersion,
+                                   options_.open_loop ? "open loop x1" : "closed loop");
+    if (options_.idle_cap_ns) rule += ", idle cap " + Exactly(*options_.idle_cap_ns);
+    rule += ordered_
+                ? ", max order"
+                : fmt::format(", max qd={} as the trace tells no completions", kDepthWithoutOrder);
+    if (!report_.piece.empty()) rule += ", " + report_.piece;
+    rule += ", " + options_.state;
+    if (options_.state != "as-is") {
+      rule += options_.prepare_each_cycle ? " before each cycle" : " before the first cycle";
+    }
+    if (!simulated()) rule += ", pause " + Exactly(options_.pause_ns);
+    if (options_.unsupported != "fail") {
+      rule += ", unsupported operations: " + options_.unsupported;
+    }
+    for (const QueueSetting& setting : options_.queue_settings) {
+      rule += ", " + setting.name + "=" + setting.value;
+    }
+    return rule;
+  }
+
+  // What decides whether an unfinished campaign in the folder is this one.
+  std::string Question() const {
+    return fmt::format("{}; {} {}; trace {}; {}, engine {}, reference {}", AskedRule(),
+                       options_.published ? "published, first stage" : "cycles", options_.cycles,
+                       report_.trace_hash, options_.target_path, options_.engine,
+                       options_.reference_folder.empty() ? "simulated" : options_.reference_folder);
+  }
+
+  Status Measure() {
+    RETURN_IF_ERROR(FindReference());
+    if (folder_->resumed() && events_.on_resume) events_.on_resume(RunsDone());
+    wanted_ = options_.cycles;
+    TellPlan();
+    for (uint64_t cycle = 1; Counted(cycle) <= wanted_ && !stop_.load(); ++cycle) {
+      RETURN_IF_ERROR(Prepare(cycle));
+      if (!report_.invalid_reasons.empty() || stop_.load()) break;
+      RETURN_IF_ERROR(RunCycle(cycle));
+      // More cycles mend nothing: the score stays invalid.
+      if (!report_.invalid_reasons.empty()) break;
+      EndFirstStage();
+    }
+    if (stop_.load()) {
+      Invalid({.rule = 1, .text = "the score was stopped before its cycles were done", .run = {}});
+      return OkStatus();
+    }
+    report_.ended_early = report_.cycles.size() < wanted_;
+    CampaignState state = folder_->state();
+    state.finished = true;
+    return folder_->Save(state);
+  }
+
+  uint64_t RunsDone() const {
+    uint64_t runs = 0;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.folder, error)) {
+      const std::string name = entry.path().filename().string();
+      runs += name.starts_with("cycle-") && name.ends_with(".tape") ? 1 : 0;
+    }
+    return runs;
+  }
+
+  void TellPlan() {
+    if (events_.on_plan) events_.on_plan(wanted_, EstimateNs());
+  }
+
+  // Of a published score: its spread alone decides how many cycles there are.
+  void EndFirstStage() {
+    if (!options_.published || first_stage_over_ || report_.cycles.size() < options_.cycles) return;
+    first_stage_over_ = true;
+    wanted_ = SteinSampleSize(report_.score->log_scores, kHalfWidthGoal, kMostCycles);
+    report_.first_stage = options_.cycles;
+    if (wanted_ > options_.cycles) TellPlan();
+    Rate();
+  }
+
+  void Rate() {
+    report_.score = ComputeScore(report_.reference_costs, report_.cycles, report_.first_stage);
+    if (!reference_log_scores_.empty()) {
+      report_.comparison = CompareScores(report_.score->log_scores, reference_log_scores_);
+    }
+  }
+
+  Status FindReference() {
+    if (!options_.reference_folder.empty()) {
+      ASSIGN_OR_RETURN(const std::string json,
+                       ReadFile(options_.reference_folder + "/report.json"));
+      ASSIGN_OR_RETURN(MeasuredReference measured, ParseReference(json, report_.trace_hash));
+      if (measured.costs.size() != report_.segmentation.segments.size()) {
+        return Status(StatusCode::kDataLoss,
+                      options_.reference_folder + "/report.json has other segments than the trace");
+      }
+      report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
+      report_.reference_costs = measured.costs;
+      report_.reference_wait_ns = measured.wait_ns;
+      cycle_ns_ = measured.cycle_ns;
+      measured_ = std::move(measured);
+      return OkStatus();
+    }
+    report_.reference = "simulated drive, version 1";
+    const auto run = [this](RunKind kind) {
+      ReplayOptions replay = Common(kind);
+      SetPiece(options_.piece, "", &replay);
+      replay.engine = "simulated";
+      replay.depth = kReferenceDepth;
+      const std::string name = std::string("reference-") + KindName(kind);
+      return RunOnce(replay, name + ".tape", std::string("reference, ") + KindName(kind),
+                     /*pause_ns=*/0);
+    };
+    ASSIGN_OR_RETURN(const RunCosts timed, run(TimedKind()));
+    ASSIGN_OR_RETURN(const RunCosts max, run(RunKind::kMax));
+    ASSIGN_OR_RETURN(report_.reference_costs, CycleCosts(timed, max));
+    report_.reference_wait_ns = timed.wait_ns;
+    cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
+    return OkStatus();
+  }
+
+  // After the first run on the target: all others go by its engine, which becomes part of the rule
+  // with what the target is. Only then is it known whether a measured reference goes by that rule.
+  Status SettleRule(const proto::Header& header) {
+    options_.engine = header.replay().engine();
+    report_.rule = AskedRule() + ", " + options_.engine;
+    for (const proto::Device& target : header.replay().targets()) {
+      report_.rule += target.is_file() ? ", a file" : simulated() ? "" : ", a device";
+      report_.rule += fmt::format("; {} bytes", target.size_bytes());
+      if (!target.write_cache().empty()) report_.rule += ", " + target.write_cache();
+    }
+    if (measured_) {
+      // Another engine or queues set otherwise: a fair question, but not the same one.
+      if (ProcedureOf(measured_->rule) == ProcedureOf(report_.rule)) {
+        reference_log_scores_ = measured_->log_scores;
+      } else {
+        report_.reference += ", by the rule " + measured_->rule;
+      }
+      if (measured_->interval_too_wide) report_.reference += ", whose own interval is TOO WIDE";
+    }
+    if (folder_->state().engine == options_.engine) return OkStatus();
+    CampaignState state = folder_->state();
+    state.engine = options_.engine;
+    return folder_->Save(state);
+  }
+
+  ReplayOptions Common(RunKind kind) const {
+    ReplayOptions replay;
+    replay.unsupported = options_.unsupported;
+    replay.state = report_.state;
+    replay.on_error = "continue";
+    if (kind == RunKind::kMax) {
+      replay.rule = ordered_ ? TimingRule::kMaxOrder : TimingRule::kQueueDepth;
+      if (!ordered_) replay.queue_depth = kDepthWithoutOrder;
+      return replay;
+    }
+    replay.idle_cap_ns = options_.idle_cap_ns;
+    replay.rule = kind == RunKind::kClosed ? TimingRule::kClosed : TimingRule::kTimed;
+    return replay;
+  }
+
+  // A finished run of this name is not done again.
+  Result<RunCosts> RunOnce(ReplayOptions replay, const std::string& file, const std::string& label,
+                           int64_t pause_ns) {
+    replay.result_path = folder_->PathOf(file);
+    ASSIGN_OR_RETURN(const bool done, folder_->HasRun(file));
+    if (done) return MeasureRun(replay.result_path, report_.segmentation);
+    tools_.clock->SleepUntilNs(tools_.clock->NowNs() + pause_ns);
+    if (events_.on_run) events_.on_run(label);
+    const auto progress = [this, &label](const ReplayProgress& now) {
+      if (events_.on_progress) events_.on_progress(label, now);
+    };
+    const Result<proto::ReplayOutcome> outcome = tools_.replay(replay, stop_, progress);
+    if (!outcome.ok()) return outcome.status();
+    return MeasureRun(replay.result_path, report_.segmentation);
+  }
+
+  Result<RunCosts> RunOnTarget(uint64_t cycle, RunKind kind) {
+    const std::string name = fmt::format("cycle-{}-{}.tape", cycle, KindName(kind));
+    const std::string label = fmt::format("cycle {}, {}", cycle, KindName(kind));
+    ReplayOptions replay = Common(kind);
+    SetPiece(options_.piece, simulated() ? "" : options_.target_path, &replay);
+    replay.identities = options_.identities;
+    replay.engine = folder_->state().engine.empty() ? options_.engine : folder_->state().engine;
+    if (simulated()) {
+      replay.engine = "simulated";
+      replay.simulated_drive = options_.target_path.substr(sizeof kSimulatedTarget - 1);
+      replay.depth = kReferenceDepth;
+    }
+    replay.queue_settings = options_.queue_settings;
+    // After the first run what lies on the target is that run's own.
+    replay.overwrite = options_.overwrite || !report_.runs.empty();
+    replay.cycle = static_cast<uint32_t>(cycle);
+    ASSIGN_OR_RETURN(RunCosts costs,
+                     RunOnce(replay, name, label, simulated() ? 0 : options_.pause_ns));
+    if (report_.runs.empty()) RETURN_IF_ERROR(SettleRule(costs.profile.header));
+    Note(label, name, kind, costs);
+    return costs;
+  }
+
+  Status Prepare(uint64_t cycle) {
+    if (options_.state == "as-is") return OkStatus();
+    CampaignState state = folder_->state();
+    if (state.unsteady) Unsteady();
+    if (cycle > 1 && !options_.prepare_each_cycle) return OkStatus();
+    const auto& prepared = state.prepared;
+    if (std::find(prepared.begin(), prepared.end(), cycle) != prepared.end()) return OkStatus();
+    const std::string label = fmt::format("cycle {}, preparing: {}", cycle, options_.state);
+    if (events_.on_run) events_.on_run(label);
+    PrepareOptions prepare;
+    prepare.state =
+        options_.state == "used" ? PrepareOptions::State::kUsed : PrepareOptions::State::kFresh;
+    prepare.target_path = options_.target_path;
+    prepare.replay.identities = options_.identities;
+    prepare.replay.overwrite = options_.overwrite || cycle > 1 || folder_->resumed();
+    prepare.replay.queue_settings = options_.queue_settings;
+    prepare.replay.engine = options_.engine;
+    if (prepare.state == PrepareOptions::State::kFresh) {
+      SetPiece(options_.piece, options_.target_path, &prepare.replay);
+    }
+    prepare.progress_path = folder_->PathOf("prepare.json");
+    const Result<PrepareReport> report =
+        tools_.prepare(prepare, stop_, [this, &label](const PrepareProgress& now) {
+          if (events_.on_prepare_progress) events_.on_prepare_progress(label, now);
+        });
+    if (report.status().code() == StatusCode::kCancelled) return OkStatus();  // and it is told
+    if (!report.ok()) return report.status();
+    state.prepared.push_back(cycle);
+    state.unsteady = prepare.state == PrepareOptions::State::kUsed && !report->steady;
+    RETURN_IF_ERROR(folder_->Save(state));
+    if (state.unsteady) Unsteady();
+    return OkStatus();
+  }
+
+  void Unsteady() {
+    Invalid({.rule = 7,
+             .text = "the preparation did not bring the target into a steady state",
+             .run = {}});
+  }
+
+  // Puts a run into the report, with what makes it invalid. Whether that counts is not known yet.
+  void Note(const std::string& label, const std::string& file, RunKind kind,
+            const RunCosts& costs) {
+    const proto::Header& header = costs.profile.header;
+    ScoredRun run{.label = label,
+                  .file = file,
+                  .rule = header.replay().rule(),
+                  .engine = header.replay().engine(),
+                  .outcome = {},
+                  .lateness = costs.profile.lateness.host,
+                  .service = costs.profile.data.d2c,
+                  .busy_ns = costs.profile.busy_ns,
+                  .wait_ns = costs.wait_ns,
+                  .host_wait_ns = costs.host_wait_ns,
+                  .responses = costs.responses,
+                  .invalid_reasons = WhyRunInvalid(report_.segmentation, costs, kind),
+                  .waits = kind != RunKind::kMax};
+    if (costs.profile.summary) run.outcome = costs.profile.summary->replay();
+    if (!manifest_) {
+      manifest_ = header;
+      for (const proto::Device& target : header.replay().targets()) {
+        report_.targets.push_back(target);
+      }
+      const auto& shared = header.replay().shared();
+      report_.shared.assign(shared.begin(), shared.end());
+    }
+    for (InvalidReason& reason : WhyTargetsDiffer(*manifest_, header)) {
+      run.invalid_reasons.push_back(std::move(reason));
+    }
+    if (header.replay().engine() != manifest_->replay().engine()) {
+      run.invalid_reasons.push_back({.rule = 6,
+                                     .text = "the engine changed from " +
+                                             manifest_->replay().engine() + " to " +
+                                             header.replay().engine(),
+                                     .run = {}});
+    }
+    report_.runs.push_back(std::move(run));
+  }
+
+  // A run whose cycle counts, as the report has it.
+  void Count(const ScoredRun& run, RunKind kind, const RunCosts& costs) {
+    for (const InvalidReason& reason : run.invalid_reasons) Invalid(Of(run.label, reason));
+    if (kind == RunKind::kMax) {
+      report_.derived.AddMax(costs.profile, run.outcome);
+    } else {
+      report_.derived.AddTimed(costs.profile);
+    }
+  }
+
+  // Whether the cycle of these two runs, the last ones, is to be measured again.
+  bool Repeats(uint64_t cycle, const std::vector<SegmentCosts>& costs) {
+    RepeatedCycle repeated{.number = cycle, .reasons = {}, .costs = costs};
+    const std::span<ScoredRun> runs = std::span(report_.runs).last(2);
+    for (const ScoredRun& run : runs) {
+      if (!SpoiledFromOutside(run.invalid_reasons)) return false;
+      for (const InvalidReason& reason : run.invalid_reasons) {
+        repeated.reasons.push_back(Of(run.label, reason));
+      }
+    }
+    if (repeated.reasons.empty() || report_.repeated.size() >= options_.cycles) return false;
+    for (ScoredRun& run : runs) run.repeated = true;
+    if (events_.on_repeat) events_.on_repeat(repeated);
+    report_.repeated.push_back(std::move(repeated));
+    return true;
+  }
+
+  Status RunCycle(uint64_t cycle) {
+    ASSIGN_OR_RETURN(const RunCosts timed, RunOnTarget(cycle, TimedKind()));
+    // What makes the score invalid for good is known: nothing more is run.
+    const bool lost = !SpoiledFromOutside(report_.runs.back().invalid_reasons);
+    if (stop_.load() || lost) {
+      Count(report_.runs.back(), TimedKind(), timed);
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const RunCosts max, RunOnTarget(cycle, RunKind::kMax));
+    Result<std::vector<SegmentCosts>> costs = CycleCosts(timed, max);
+    if (!stop_.load() && costs.ok() && Repeats(cycle, *costs)) return OkStatus();
+    Count(*(report_.runs.end() - 2), TimedKind(), timed);
+    Count(report_.runs.back(), RunKind::kMax, max);
+    if (stop_.load()) return OkStatus();
+    if (!costs.ok()) {
+      Invalid(
+          {.rule = 1, .text = costs.status().message(), .run = "cycle " + std::to_string(cycle)});
+      return OkStatus();
+    }
+    report_.cycles.push_back(std::move(costs).value());
+    report_.waits_ns.push_back(timed.wait_ns);
+    cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
+    Rate();
+    return OkStatus();
+  }
+
+  int64_t EstimateNs() const {
+    const int64_t cycle_ns = cycle_ns_.value_or(report_.segmentation.observed_ns);
+    const auto left = static_cast<int64_t>(wanted_ - report_.cycles.size());
+    return left * (cycle_ns + (simulated() ? 0 : 2 * options_.pause_ns));
+  }
+
+  CampaignOptions options_;
+  const CampaignTools& tools_;
+  const std::atomic<bool>& stop_;
+  const CampaignEvents& events_;
+  std::unique_ptr<CampaignFolder> folder_;
+  ScoreReport report_;
+  bool ordered_ = true;  // the trace tells completions
+  uint64_t wanted_ = 0;  // cycles that count
+  bool first_stage_over_ = false;
+  std::optional<int64_t> cycle_ns_;            // how long both runs took, of what ran last
+  std::optional<MeasuredReference> measured_;  // absent: the reference is simulated
+  std::vector<double> reference_log_scores_;   // of a measured reference by the same rule
+  std::optional<proto::Header> manifest_;      // of the first run on the target
+};
+
+}  // namespace
+
+Result<ScoreReport> RunCampaign(const CampaignOptions& options, const CampaignTools& tools,
+                                const std::atomic<bool>& stop, const CampaignEvents& events) {
+  return Campaign(options, tools, stop, events).Run();
+}
+
+bool CampaignTouchedTarget(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "prepare.json" || (name.starts_with("cycle-") && name.ends_with(".tape"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace blktape

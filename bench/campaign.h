@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/score_report.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "bench/piece.h"
+#include "format/trace.pb.h"
+#include "replay/prepare/prepare.h"
+#include "replay/replayer.h"
+#include "replay/target/queue_setting.h"
+
+namespace blktape {
+
+inline constexpr uint64_t kLeastCycles = 3;
+// Of a published score: the first stage, which decides how many cycles there are in all.
+inline constexpr uint64_t kFirstStageCycles = 5;
+inline constexpr uint64_t kMostCycles = 40;
+// Of the simulated drive: how many requests it may hold, more than any recording has had.
+inline constexpr uint32_t kReferenceDepth = 4096;
+// Where the trace does not tell completions there is no order to keep: work is then measured at
+// this queue depth, and the rule says so.
+inline constexpr uint32_t kDepthWithoutOrder = 32;
+// Think and idle time above this is cut; docs/decisions.md says why.
+inline constexpr int64_t kDefaultIdleCapNs = 10 * kNanosPerSecond;
+// "sim:NAME" as a target is the simulated drive of that name (replay/engine/drive_model.h).
+inline constexpr char kSimulatedTarget[] = "sim:";
+
+struct CampaignOptions {
+  TracePiece piece;
+  std::string target_path;
+  std::map<std::string, std::string> identities;  // as ReplayOptions has them
+  std::string folder;                             // result traces and state are put there
+  uint64_t cycles = kLeastCycles;  // that count; at most as many more are spoiled and repeated
+  bool published = false;  // two stages: cycles is the first, its spread tells how many more
+  bool open_loop = false;  // timed at the recorded times, a rule of its own
+  std::optional<int64_t> idle_cap_ns = kDefaultIdleCapNs;  // absent: nothing is cut
+  std::string state = "as-is";                             // as-is, used, fresh
+  bool prepare_each_cycle = false;                         // else once, before the first
+  bool overwrite = false;
+  bool loss_accepted = false;
+  std::string reference_folder;  // empty: the simulated drive
+  std::string engine = "auto";
+  std::string unsupported = "fail";
+  std::vector<QueueSetting> queue_settings;  // of the target's disk, during each run
+  int64_t pause_ns = 2 * kNanosPerSecond;    // before each run, for the drive to settle
+};
+
+// RunReplay and RunPrepare of replay/, or fakes.
+using ReplayFunction =
+    std::function<Result<proto::ReplayOutcome>(const ReplayOptions&, const std::atomic<bool>& stop,
+                                               const std::function<void(const ReplayProgress&)>&)>;
+using PrepareFunction =
+    std::function<Result<PrepareReport>(const PrepareOptions&, const std::atomic<bool>& stop,
+                                        const std::function<void(const PrepareProgress&)>&)>;
+struct CampaignTools {
+  ReplayFunction replay;
+  PrepareFunction prepare;
+  Clock* clock;  // for the pauses
+};
+
+// Told what goes on; everything may be empty.
+struct CampaignEvents {
+  // An unfinished campaign goes on, of which so many runs are done.
+  std::function<void(uint64_t runs_done)> on_resume;
+  // Before the first run on the target, with an estimate of how long `cycles` cycles take. Again
+  // where the first stage of a published score has told how many there are.
+  std::function<void(uint64_t cycles, int64_t estimated_ns)> on_plan;
+  std::function<void(const std::string& label)> on_run;
+  // A cycle was spoiled and will be measured again.
+  std::function<void(const RepeatedCycle& cycle)> on_repeat;
+  std::function<void(const std::string& label, const ReplayProgress&)> on_progress;
+  std::function<void(const std::string& label, const PrepareProgress&)> on_prepare_progress;
+};
+
+// The whole procedure of docs/score.md for one target: recording checked and cut into segments,
+// reference computed, target brought into its state, cycles of a closed-loop run and a run at max
+// speed, costs, score, validity. A run that fails ends it with its error, one that `stop` ended
+// makes the report invalid; after either the same call goes on where it was. A rule that is broken
+// for good ends it early, and the report says so.
+Result<ScoreReport> RunCampaign(const CampaignOptions& options, const CampaignTools& tools,
+                                const std::atomic<bool>& stop, const CampaignEvents& events);
+
+// Whether anything of the target was written or read, so that the folder holds something of worth.
+bool CampaignTouchedTarget(const std::string& folder);
+
+}  // namespace blktape

@@ -1,0 +1,117 @@
+#include "bench/campaign_folder.h"
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "format/trace_reader.h"
+
+namespace blktape {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kStateFile[] = "campaign.json";
+constexpr int kStateFormat = 1;
+
+std::string StateText(const CampaignState& state) {
+  const Json json = {{"format", kStateFormat},     {"question", state.question},
+                     {"engine", state.engine},     {"prepared", state.prepared},
+                     {"unsteady", state.unsteady}, {"finished", state.finished}};
+  return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+}
+
+Result<CampaignState> ParseState(const std::string& path, const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  try {
+    if (json.at("format").get<int>() != kStateFormat) {
+      return Status(StatusCode::kUnimplemented, path + ": is of another version of blktape");
+    }
+    return CampaignState{.question = json.at("question").get<std::string>(),
+                         .engine = json.at("engine").get<std::string>(),
+                         .prepared = json.at("prepared").get<std::vector<uint64_t>>(),
+                         .unsteady = json.at("unsteady").get<bool>(),
+                         .finished = json.at("finished").get<bool>()};
+  } catch (const Json::exception&) {
+    return Status(StatusCode::kDataLoss, path + ": is no state of a campaign");
+  }
+}
+
+// As another process would see the text: what is no UTF-8 is replaced when it is stored.
+std::string AsStored(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', true, Json::error_handler_t::replace));
+}
+
+Status Taken(const std::string& folder, const std::string& what) {
+  return Status(StatusCode::kAlreadyExists, folder + " " + what + "\n  try:  -o DIR, a new name");
+}
+
+}  // namespace
+
+Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  const bool empty = !error && std::filesystem::is_empty(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  const std::string state_path = path + "/" + kStateFile;
+  if (empty) {
+    CampaignFolder folder(path, {}, /*resumed=*/false);
+    CampaignState state;
+    state.question = AsStored(question);
+    RETURN_IF_ERROR(folder.Save(state));
+    return folder;
+  }
+  if (!std::filesystem::exists(state_path, error)) {
+    return Taken(path, "is there already and not empty");
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(state_path));
+  ASSIGN_OR_RETURN(CampaignState state, ParseState(state_path, text));
+  if (state.finished) return Taken(path, "holds a finished score");
+  if (state.question != AsStored(question)) {
+    return Taken(path, "holds an unfinished score of something else:\n  there:  " + state.question +
+                           "\n  here:   " + AsStored(question));
+  }
+  return CampaignFolder(path, std::move(state), /*resumed=*/true);
+}
+
+Status CampaignFolder::Save(const CampaignState& state) {
+  RETURN_IF_ERROR(ReplaceFile(PathOf(kStateFile), StateText(state)));
+  state_ = state;
+  return OkStatus();
+}
+
+Result<bool> CampaignFolder::HasRun(const std::string& file) const {
+  const std::string path = PathOf(file);
+  std::error_code error;
+  const std::string partial = path + ".partial";
+  if (std::filesystem::exists(partial, error)) {
+    // Locked as long as somebody writes it.
+    ASSIGN_OR_RETURN(const UniqueFd lock, LockFile(partial));
+    std::filesystem::remove(partial, error);
+  }
+  if (!std::filesystem::exists(path, error)) return false;
+  const auto reader = TraceReader::Open(path);
+  if (reader.ok()) {
+    const std::optional<proto::Summary>& summary = (*reader)->summary();
+    if (summary && summary->has_replay() && !summary->replay().stopped_early()) return true;
+  }
+  std::filesystem::remove(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  return false;
+}
+
+void CampaignFolder::Discard() const {
+  std::error_code ignored;
+  for (const char* name : {"reference-closed.tape", "reference-open.tape", "reference-max.tape",
+                           "cycle-1-closed.tape", "cycle-1-open.tape"}) {
+    std::filesystem::remove(PathOf(name), ignored);
+    std::filesystem::remove(PathOf(name) + ".partial", ignored);
+  }
+  std::filesystem::remove(PathOf(kStateFile), ignored);
+  std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace blktape
