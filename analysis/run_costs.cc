@@ -102,6 +102,8 @@ struct RunCostsBuilder::Impl {
   struct SegmentState {
     IntervalUnion waits;
     IntervalUnion busy;
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
   };
 
   explicit Impl(const Segmentation* cut) : segmentation(cut), states(cut->segments.size()) {
@@ -175,6 +177,9 @@ void RunCostsBuilder::Add(const IoRecord& record) {
     ++in.incomplete;
     return;
   }
+  Impl::SegmentState& state = in.states[*segment];
+  state.first_ns = std::min(state.first_ns, *io.queue_ns);
+  state.last_ns = std::max(state.last_ns, *io.complete_ns);
   in.in_issue_order.Add(*io.issue_ns, {*io.complete_ns, *segment}, in.TakeService());
   const WaitClass wait_class = in.segmentation->ClassOf(io);
   if (wait_class == WaitClass::kBackground) return;
@@ -195,6 +200,7 @@ RunCosts RunCostsBuilder::Finish(const proto::Header& header,
     RunCosts::OfSegment cost;
     if (!state.waits.empty()) cost.wait_ns = static_cast<double>(state.waits.measure_ns());
     if (!state.busy.empty()) cost.busy_ns = static_cast<double>(state.busy.measure_ns());
+    if (state.last_ns >= state.first_ns) cost.span_ns = state.last_ns - state.first_ns;
     costs.cut += state.waits.out_of_order() + state.busy.out_of_order();
     costs.segments.push_back(cost);
   }

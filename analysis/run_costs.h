@@ -43,6 +43,7 @@ struct RunCosts {
     // x1: union of its foreground [due + the host's lateness, complete]
     std::optional<double> wait_ns;
     std::optional<double> busy_ns;  // x2: union of all its [issue, complete]
+    int64_t span_ns = 0;            // from its first due time to its last completion
   };
   std::vector<OfSegment> segments;
   ClassResponses responses;  // of all segments together

@@ -9,12 +9,50 @@ namespace blktape {
 namespace {
 
 std::vector<double> LogScores(std::span<const SegmentCosts> reference, const Cycles& cycles,
-                              const CostWeights& weights) {
+                              const CostWeights& weights, const SampleDesign* design) {
   std::vector<double> logs;
   for (const std::vector<SegmentCosts>& cycle : cycles) {
-    logs.push_back(LogScore(reference, cycle, weights));
+    logs.push_back(design != nullptr
+                       ? EstimateLogScore(*design, reference, cycle, weights).log_score
+                       : LogScore(reference, cycle, weights));
   }
   return logs;
+}
+
+// The arithmetic mean over cycles: what the draw of windows puts off, without the runs' own spread.
+std::vector<SegmentCosts> MeanCosts(const Cycles& cycles) {
+  std::vector<SegmentCosts> mean(cycles.front().size(), SegmentCosts{});
+  for (const std::vector<SegmentCosts>& cycle : cycles) {
+    for (size_t k = 0; k < mean.size(); ++k) {
+      for (size_t m = 0; m < kCosts; ++m) {
+        mean[k][m] += cycle[k][m] / static_cast<double>(cycles.size());
+      }
+    }
+  }
+  return mean;
+}
+
+// Windows of each stratum, by index.
+std::vector<std::vector<size_t>> WindowsOf(const SampleDesign& design) {
+  std::vector<std::vector<size_t>> windows(design.strata.size());
+  for (size_t i = 0; i < design.stratum_of.size(); ++i) windows[design.stratum_of[i]].push_back(i);
+  for (const std::vector<size_t>& one : windows) BLKTAPE_CHECK(!one.empty());
+  return windows;
+}
+
+SegmentCosts SumOf(const std::vector<size_t>& windows, std::span<const SegmentCosts> costs) {
+  SegmentCosts sum{};
+  for (const size_t window : windows) {
+    for (size_t m = 0; m < kCosts; ++m) sum[m] += costs[window][m];
+  }
+  return sum;
+}
+
+// ln(S / 1000) of one segment.
+double LogOf(const SegmentCosts& reference, const SegmentCosts& drive, const CostWeights& weights) {
+  double sum = 0;
+  for (size_t m = 0; m < kCosts; ++m) sum += weights[m] * std::log(reference[m] / drive[m]);
+  return sum;
 }
 
 double FromLog(double log_score) { return kReferenceScore * std::exp(log_score); }
@@ -52,14 +90,102 @@ std::optional<bool> Score::interval_too_wide() const {
   return *ratio > WidestIntervalRatio();
 }
 
+SampledLogScore EstimateLogScore(const SampleDesign& design,
+                                 std::span<const SegmentCosts> reference,
+                                 std::span<const SegmentCosts> drive, const CostWeights& weights) {
+  BLKTAPE_CHECK(reference.size() == design.stratum_of.size() && drive.size() == reference.size());
+  const std::vector<std::vector<size_t>> windows = WindowsOf(design);
+  // The totals of each segment, estimated stratum by stratum.
+  std::vector<SegmentCosts> reference_total(design.segments, SegmentCosts{});
+  std::vector<SegmentCosts> drive_total(design.segments, SegmentCosts{});
+  std::vector<SegmentCosts> reference_sum(windows.size());
+  std::vector<SegmentCosts> drive_sum(windows.size());
+  for (size_t h = 0; h < windows.size(); ++h) {
+    reference_sum[h] = SumOf(windows[h], reference);
+    drive_sum[h] = SumOf(windows[h], drive);
+    const double each =
+        static_cast<double>(design.strata[h].windows) / static_cast<double>(windows[h].size());
+    for (size_t m = 0; m < kCosts; ++m) {
+      reference_total[design.strata[h].segment][m] += each * reference_sum[h][m];
+      drive_total[design.strata[h].segment][m] += each * drive_sum[h][m];
+    }
+  }
+  SampledLogScore result;
+  const auto segments = static_cast<double>(design.segments);
+  result.log_score = LogScore(reference_total, drive_total, weights);
+  // The jackknife: each window left out in turn, which tells how far the draw puts the logarithm
+  // off, and to which side. Where a stratum was drawn whole, nothing is left to chance.
+  double sum_of_inverse_degrees = 0;
+  double bias = 0;
+  for (size_t h = 0; h < windows.size(); ++h) {
+    const auto drawn = static_cast<double>(windows[h].size());
+    const auto count = static_cast<double>(design.strata[h].windows);
+    if (drawn < 2 || drawn >= count) continue;
+    const size_t k = design.strata[h].segment;
+    std::vector<double> without;
+    for (const size_t window : windows[h]) {
+      SegmentCosts of_reference = reference_total[k];
+      SegmentCosts of_drive = drive_total[k];
+      for (size_t m = 0; m < kCosts; ++m) {
+        const auto change = [&](double sum, double left_out) {
+          return count / (drawn - 1) * (sum - left_out) - count / drawn * sum;
+        };
+        of_reference[m] += change(reference_sum[h][m], reference[window][m]);
+        of_drive[m] += change(drive_sum[h][m], drive[window][m]);
+      }
+      without.push_back(LogOf(of_reference, of_drive, weights));
+    }
+    const double left_to_chance = 1 - drawn / count;
+    double mean = 0;
+    for (const double one : without) mean += one / drawn;
+    double squares = 0;
+    for (const double one : without) squares += (one - mean) * (one - mean);
+    const double variance = left_to_chance * (drawn - 1) / drawn * squares / (segments * segments);
+    result.sampling.variance += variance;
+    sum_of_inverse_degrees += variance * variance / (drawn - 1);
+    bias += left_to_chance * (drawn - 1) *
+            (mean - LogOf(reference_total[k], drive_total[k], weights)) / segments;
+  }
+  result.log_score -= bias;
+  result.sampling.degrees = 1;
+  if (sum_of_inverse_degrees > 0) {
+    const double degrees =
+        result.sampling.variance * result.sampling.variance / sum_of_inverse_degrees;
+    result.sampling.degrees = std::max(degrees / kSamplingDegreesOneOf, 1.0);
+  }
+  return result;
+}
+
+double EstimateTotal(const SampleDesign& design, std::span<const SegmentCosts> costs, Cost cost) {
+  const std::vector<std::vector<size_t>> windows = WindowsOf(design);
+  double total = 0;
+  for (size_t h = 0; h < windows.size(); ++h) {
+    total += static_cast<double>(design.strata[h].windows) /
+             static_cast<double>(windows[h].size()) *
+             SumOf(windows[h], costs)[static_cast<size_t>(cost)];
+  }
+  return total;
+}
+
 Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles,
-                   size_t first_stage) {
+                   size_t first_stage, const SampleDesign* design) {
   BLKTAPE_CHECK(!cycles.empty());
   Score result;
-  result.log_scores = LogScores(reference, cycles, kWeights);
+  result.log_scores = LogScores(reference, cycles, kWeights, design);
   const bool staged = first_stage >= 2 && first_stage <= cycles.size();
-  const MeanInterval interval =
+  MeanInterval interval =
       staged ? SteinInterval95(result.log_scores, first_stage) : MeanInterval95(result.log_scores);
+  if (design != nullptr) {
+    const MeanVariance sampling =
+        EstimateLogScore(*design, reference, MeanCosts(cycles), kWeights).sampling;
+    result.sampling_sd_ln = std::sqrt(sampling.variance);
+    const std::span<const double> logs(result.log_scores);
+    const MeanVariance runs =
+        VarianceOfMean(staged ? logs.first(first_stage) : logs).value_or(MeanVariance{0, 1});
+    const double share =
+        staged ? static_cast<double>(first_stage) / static_cast<double>(cycles.size()) : 1;
+    interval.half_width = HalfWidth95({runs.variance * share, runs.degrees}, sampling);
+  }
   result.score = FromLog(interval.mean);
   result.half_width_ln = interval.half_width;
   if (interval.half_width) {
@@ -77,7 +203,7 @@ Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles
       double sum = 0;
       for (const double weight : weights) sum += weight;
       for (double& weight : weights) weight /= sum;
-      const std::vector<double> logs = LogScores(reference, cycles, weights);
+      const std::vector<double> logs = LogScores(reference, cycles, weights, design);
       const double score = FromLog(MeanInterval95(logs).mean);
       result.variants.push_back({static_cast<Cost>(m), factor, score});
       if (SideOf(score) != SideOf(result.score)) result.rank_changes = true;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,8 +27,38 @@ inline constexpr double kFasterByAtLeast = 0.02;
 inline constexpr double kTrendFrom = 0.02;
 inline constexpr int64_t kWorkdayNs = 8 * 3600 * kNanosPerSecond;
 
-// The costs of one drive over one trace: [cycle][segment][cost].
+// The costs of one drive over one trace: [cycle][segment][cost]. Of a sample:
+// [cycle][window][cost].
 using Cycles = std::vector<std::vector<SegmentCosts>>;
+
+// Variances of two windows each, from distributions with a long tail, are worth less than the
+// degrees of freedom that Welch and Satterthwaite give them: so many times less
+// (docs/decisions.md).
+inline constexpr double kSamplingDegreesOneOf = 4;
+
+// How the windows of a sampled score were drawn: from each stratum at random, without repeats. A
+// stratum is a part of one segment. docs/score.md, "Sample".
+struct SampleDesign {
+  struct Stratum {
+    size_t segment = 0;
+    uint64_t windows = 0;  // N_h: how many it holds, of which at least one was drawn, two if it can
+  };
+  size_t segments = 0;
+  std::vector<Stratum> strata;
+  std::vector<size_t> stratum_of;  // of each window that was drawn
+};
+
+// An estimate of ln(S / 1000) of the whole from the costs of the windows, and how far the draw
+// alone puts it off.
+struct SampledLogScore {
+  double log_score = 0;
+  MeanVariance sampling;
+};
+SampledLogScore EstimateLogScore(const SampleDesign& design,
+                                 std::span<const SegmentCosts> reference,
+                                 std::span<const SegmentCosts> drive, const CostWeights& weights);
+// The sum of one cost over the whole, by the means of the strata.
+double EstimateTotal(const SampleDesign& design, std::span<const SegmentCosts> costs, Cost cost);
 
 // ln(S / 1000) of one cycle against a reference, both with the same segments.
 double LogScore(std::span<const SegmentCosts> reference, std::span<const SegmentCosts> drive,
@@ -38,7 +70,8 @@ struct Score {
   // cycle that is no sample.
   std::optional<double> ci_low, ci_high;
   std::optional<double> half_width_ln;
-  std::vector<double> log_scores;  // ln(S / 1000), one a cycle
+  std::optional<double> sampling_sd_ln;  // of a sample: how far the draw alone puts ln S off
+  std::vector<double> log_scores;        // ln(S / 1000), one a cycle
   // By how much ln S changes from the first cycle to the last, by the line fitted to the cycles:
   // only where that line's slope is no chance (95 %) and the change at least 2 %.
   std::optional<double> trend_ln;
@@ -61,9 +94,9 @@ struct Score {
 // costs, the one of least weight, is twice as high.
 double WidestIntervalRatio();
 // `cycles` holds at least one. `first_stage`: of a published score (Stein's two stages), so many
-// cycles alone tell the spread; 0: all do.
+// cycles alone tell the spread; 0: all do. `design`: of a sampled score, else null.
 Score ComputeScore(std::span<const SegmentCosts> reference, const Cycles& cycles,
-                   size_t first_stage = 0);
+                   size_t first_stage = 0, const SampleDesign* design = nullptr);
 
 // The geometric mean over cycles: a measured drive as the reference.
 std::vector<SegmentCosts> ReferenceOf(const Cycles& cycles);

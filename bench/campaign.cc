@@ -22,6 +22,7 @@
 #include "base/quantity.h"
 #include "base/sha256.h"
 #include "bench/campaign_folder.h"
+#include "bench/sample.h"
 
 namespace blktape {
 namespace {
@@ -139,6 +140,10 @@ class Campaign {
                 ? ", max order"
                 : fmt::format(", max qd={} as the trace tells no completions", kDepthWithoutOrder);
     if (!report_.piece.empty()) rule += ", " + report_.piece;
+    if (options_.budget_ns) {
+      rule += fmt::format(", a sample for {} a cycle by seed {}", Exactly(*options_.budget_ns),
+                          options_.seed);
+    }
     rule += ", " + options_.state;
     if (options_.state != "as-is") {
       rule += options_.prepare_each_cycle ? " before each cycle" : " before the first cycle";
@@ -162,6 +167,7 @@ class Campaign {
   }
 
   Status Measure() {
+    RETURN_IF_ERROR(ChooseSample());
     RETURN_IF_ERROR(FindReference());
     if (folder_->resumed() && events_.on_resume) events_.on_resume(RunsDone());
     wanted_ = options_.cycles;
@@ -208,11 +214,70 @@ class Campaign {
     Rate();
   }
 
+  // Of the whole piece: measured, or estimated from the sample.
+  int64_t WaitOf(const std::vector<SegmentCosts>& costs, const RunCosts& timed) const {
+    if (!sample_) return timed.wait_ns;
+    return static_cast<int64_t>(EstimateTotal(sample_->design, costs, Cost::kWait));
+  }
+
   void Rate() {
-    report_.score = ComputeScore(report_.reference_costs, report_.cycles, report_.first_stage);
+    report_.score = ComputeScore(report_.reference_costs, report_.cycles, report_.first_stage,
+                                 sample_ ? &sample_->design : nullptr);
     if (!reference_log_scores_.empty()) {
       report_.comparison = CompareScores(report_.score->log_scores, reference_log_scores_);
     }
+  }
+
+  // Runs the simulated drive over the whole piece, and draws windows by what they cost it.
+  Status ChooseSample() {
+    if (!options_.budget_ns) return OkStatus();
+    ASSIGN_OR_RETURN(const WindowCut cut, CutWindows(options_.piece, report_.segmentation, stop_));
+    Segmentation whole = std::exchange(report_.segmentation, cut.fine);
+    // Two drives of different kind know better than one which windows are heavy.
+    std::vector<WindowRuns> drives;
+    for (const char* drive : {"reference", "sata-2011"}) {
+      const std::string what = std::string("whole-") + drive + "-";
+      ASSIGN_OR_RETURN(RunCosts waited, RunSimulated(drive, TimedKind(), what));
+      ASSIGN_OR_RETURN(RunCosts max, RunSimulated(drive, RunKind::kMax, what));
+      drives.push_back({.waited = std::move(waited), .max = std::move(max)});
+    }
+    report_.segmentation = std::move(whole);
+    const int64_t pauses_ns = simulated() ? 0 : 2 * options_.pause_ns;
+    ASSIGN_OR_RETURN(sample_,
+                     DrawSample(cut, drives, *options_.budget_ns - pauses_ns, options_.seed));
+    if (!sample_) return OkStatus();
+    const uint64_t foreground = report_.segmentation.foreground();
+    ASSIGN_OR_RETURN(report_.segmentation, CutSample(options_.piece, cut, *sample_, stop_));
+    report_.sample = {.design = sample_->design,
+                      .windows = cut.segment_of.size(),
+                      .foreground = foreground,
+                      .budget_ns = *options_.budget_ns,
+                      .seed = options_.seed};
+    return OkStatus();
+  }
+
+  Result<RunCosts> RunSimulated(const char* drive, RunKind kind, const std::string& what) {
+    ReplayOptions replay = Common(kind);
+    TakeRecords("", &replay);
+    replay.engine = "simulated";
+    replay.simulated_drive = drive;
+    replay.depth = kReferenceDepth;
+    const std::string name = "reference-" + what + KindName(kind);
+    return RunOnce(replay, name + ".tape", std::string("reference, ") + KindName(kind),
+                   /*pause_ns=*/0);
+  }
+
+  // What is replayed on the target at `target_path`: the piece, or the sample of it.
+  void TakeRecords(const std::string& target_path, ReplayOptions* replay) const {
+    SetPiece(options_.piece, target_path, replay);
+    if (!sample_) return;
+    replay->trace_path.clear();
+    replay->from_ns.reset();
+    replay->to_ns.reset();
+    replay->records = {.name = report_.trace_name,
+                       .open = [piece = options_.piece, blocks = sample_->blocks] {
+                         return OpenSample(piece, blocks);
+                       }};
   }
 
   Status FindReference() {
@@ -232,19 +297,10 @@ class Campaign {
       return OkStatus();
     }
     report_.reference = "simulated drive, version 1";
-    const auto run = [this](RunKind kind) {
-      ReplayOptions replay = Common(kind);
-      SetPiece(options_.piece, "", &replay);
-      replay.engine = "simulated";
-      replay.depth = kReferenceDepth;
-      const std::string name = std::string("reference-") + KindName(kind);
-      return RunOnce(replay, name + ".tape", std::string("reference, ") + KindName(kind),
-                     /*pause_ns=*/0);
-    };
-    ASSIGN_OR_RETURN(const RunCosts timed, run(TimedKind()));
-    ASSIGN_OR_RETURN(const RunCosts max, run(RunKind::kMax));
+    ASSIGN_OR_RETURN(const RunCosts timed, RunSimulated("reference", TimedKind(), ""));
+    ASSIGN_OR_RETURN(const RunCosts max, RunSimulated("reference", RunKind::kMax, ""));
     ASSIGN_OR_RETURN(report_.reference_costs, CycleCosts(timed, max));
-    report_.reference_wait_ns = timed.wait_ns;
+    report_.reference_wait_ns = WaitOf(report_.reference_costs, timed);
     cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
     return OkStatus();
   }
@@ -309,7 +365,7 @@ class Campaign {
     const std::string name = fmt::format("cycle-{}-{}.tape", cycle, KindName(kind));
     const std::string label = fmt::format("cycle {}, {}", cycle, KindName(kind));
     ReplayOptions replay = Common(kind);
-    SetPiece(options_.piece, simulated() ? "" : options_.target_path, &replay);
+    TakeRecords(simulated() ? "" : options_.target_path, &replay);
     replay.identities = options_.identities;
     replay.engine = folder_->state().engine.empty() ? options_.engine : folder_->state().engine;
     if (simulated()) {
@@ -454,7 +510,7 @@ class Campaign {
       return OkStatus();
     }
     report_.cycles.push_back(std::move(costs).value());
-    report_.waits_ns.push_back(timed.wait_ns);
+    report_.waits_ns.push_back(WaitOf(report_.cycles.back(), timed));
     cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
     Rate();
     return OkStatus();
@@ -472,8 +528,9 @@ class Campaign {
   const CampaignEvents& events_;
   std::unique_ptr<CampaignFolder> folder_;
   ScoreReport report_;
-  bool ordered_ = true;  // the trace tells completions
-  uint64_t wanted_ = 0;  // cycles that count
+  bool ordered_ = true;           // the trace tells completions
+  std::optional<Sample> sample_;  // absent: the whole piece is replayed
+  uint64_t wanted_ = 0;           // cycles that count
   bool first_stage_over_ = false;
   std::optional<int64_t> cycle_ns_;            // how long both runs took, of what ran last
   std::optional<MeasuredReference> measured_;  // absent: the reference is simulated

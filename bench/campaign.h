@@ -29,7 +29,7 @@ inline constexpr uint32_t kReferenceDepth = 4096;
 // this queue depth, and the rule says so.
 inline constexpr uint32_t kDepthWithoutOrder = 32;
 // Think and idle time above this is cut; docs/decisions.md says why.
-inline constexpr int64_t kDefaultIdleCapNs = 10 * kNanosPerSecond;
+inline constexpr int64_t kDefaultIdleCapNs = kNanosPerSecond;
 // "sim:NAME" as a target is the simulated drive of that name (replay/engine/drive_model.h).
 inline constexpr char kSimulatedTarget[] = "sim:";
 
@@ -42,8 +42,11 @@ struct CampaignOptions {
   bool published = false;  // two stages: cycles is the first, its spread tells how many more
   bool open_loop = false;  // timed at the recorded times, a rule of its own
   std::optional<int64_t> idle_cap_ns = kDefaultIdleCapNs;  // absent: nothing is cut
-  std::string state = "as-is";                             // as-is, used, fresh
-  bool prepare_each_cycle = false;                         // else once, before the first
+  // How long a cycle may take: where the whole takes longer, windows of it are drawn by `seed`.
+  std::optional<int64_t> budget_ns;
+  uint64_t seed = 1;
+  std::string state = "as-is";      // as-is, used, fresh
+  bool prepare_each_cycle = false;  // else once, before the first
   bool overwrite = false;
   bool loss_accepted = false;
   std::string reference_folder;  // empty: the simulated drive

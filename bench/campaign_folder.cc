@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "format/trace_reader.h"
@@ -105,11 +106,15 @@ Result<bool> CampaignFolder::HasRun(const std::string& file) const {
 
 void CampaignFolder::Discard() const {
   std::error_code ignored;
-  for (const char* name : {"reference-closed.tape", "reference-open.tape", "reference-max.tape",
-                           "cycle-1-closed.tape", "cycle-1-open.tape"}) {
-    std::filesystem::remove(PathOf(name), ignored);
-    std::filesystem::remove(PathOf(name) + ".partial", ignored);
+  std::vector<std::filesystem::path> own;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool tape = name.ends_with(".tape") || name.ends_with(".tape.partial");
+    if (tape && (name.starts_with("reference-") || name.starts_with("cycle-1-"))) {
+      own.push_back(entry.path());
+    }
   }
+  for (const std::filesystem::path& one : own) std::filesystem::remove(one, ignored);
   std::filesystem::remove(PathOf(kStateFile), ignored);
   std::filesystem::remove(path_, ignored);
 }

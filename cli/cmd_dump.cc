@@ -26,6 +26,7 @@ namespace {
 struct DumpOptions {
   std::string trace;
   bool csv = false;
+  bool result = false;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
 };
@@ -38,10 +39,11 @@ int64_t Difference(int64_t a, int64_t b) {
 // Rows gather here and go to stdout in large pieces.
 class Rows {
  public:
-  explicit Rows(const TraceReader* reader) : reader_(*reader) {}
+  Rows(const TraceReader* reader, bool result) : reader_(*reader), result_(result) {}
 
   void CsvHeader() {
-    Append("queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu\n");
+    Append("queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu");
+    Append(result_ ? ",ordinal,backlog_ns\n" : "\n");
   }
 
   void Csv(const IoRecord& io) {
@@ -59,6 +61,11 @@ class Rows {
     Cell(io.pid);
     TextCell(Process(io));
     if (io.cpu) fmt::format_to(std::back_inserter(text_), "{}", *io.cpu);
+    if (result_) {
+      Append(",");
+      Cell(io.ordinal);
+      if (io.backlog_ns) fmt::format_to(std::back_inserter(text_), "{}", *io.backlog_ns);
+    }
     Append("\n");
   }
 
@@ -136,6 +143,7 @@ class Rows {
   }
 
   const TraceReader& reader_;
+  const bool result_;
   fmt::memory_buffer text_;
 };
 
@@ -145,6 +153,7 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
   if (from && to && options.from_ns >= options.to_ns) {
     return UsageError("--from must lie before --to");
   }
+  if (options.result && !options.csv) return UsageError("--result goes with --csv");
   LossLog losses;
   const auto opened = TraceReader::Open(options.trace, &losses);
   if (!opened.ok()) return Fail(opened.status());
@@ -162,7 +171,7 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
     (void)reader.SkipTo(begin_ns);
   }
 
-  Rows rows(&reader);
+  Rows rows(&reader, options.result);
   options.csv ? rows.CsvHeader() : rows.TableHeader();
   IoRecord io;
   bool written = true;
@@ -210,6 +219,9 @@ Command DumpCommand() {
                       "One row per I/O under a header line: times in ns on the trace's "
                       "monotonic clock, lba in 512-byte sectors, flags joined by +; "
                       "what is not known is empty");
+        flags->Switch("--result", &options->result,
+                      "CSV of the result of a replay: also which record of the trace it was "
+                      "(ordinal) and the drive's part of what lies before its submission");
         flags->Duration("--from", &options->from_ns,
                         "Only I/Os that arrived so long after the first or later");
         flags->Duration("--to", &options->to_ns, "Only I/Os that arrived before that");

@@ -14,6 +14,7 @@
 #include "base/quantity.h"
 #include "base/status.h"
 #include "bench/campaign.h"
+#include "bench/host_check.h"
 #include "bench/piece.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -33,6 +34,7 @@ struct ScoreOptions {
   CampaignOptions campaign;
   std::vector<std::string> settings;
   int64_t idle_cap_ns = kDefaultIdleCapNs;
+  int64_t budget_ns = 0;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   std::string prepare = "once";
@@ -97,6 +99,10 @@ Status TakeFlags(const Flags& given, ScoreOptions* options) {
   }
   campaign.idle_cap_ns = options->idle_cap_ns;
   if (options->no_idle_cap) campaign.idle_cap_ns.reset();
+  if (given.Given("--budget")) campaign.budget_ns = options->budget_ns;
+  if (given.Given("--seed") && !given.Given("--budget")) {
+    return Status(StatusCode::kInvalidArgument, "--seed goes with --budget");
+  }
   if (given.Given("--from")) campaign.piece.from_ns = options->from_ns;
   if (given.Given("--to")) campaign.piece.to_ns = options->to_ns;
   campaign.prepare_each_cycle = options->prepare == "each";
@@ -136,6 +142,13 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   const std::atomic<bool>& stop = StopOnSignals();
   if (const Status agreed = AgreeOnTarget(&options, stop); !agreed.ok()) return Fail(agreed);
 
+  std::string host;
+  if (!IsSimulated(campaign)) {
+    const Result<HostCheck> check = CheckHost(2 * kNanosPerSecond, stop);
+    if (!check.ok()) return Fail(check.status());
+    host = check->Sentence();
+    Print(stderr, host + "\n");
+  }
   ProgressLine line;
   TimeLeft left;
   const CampaignEvents events{
@@ -174,9 +187,10 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   };
   const CampaignTools tools{
       .replay = RunReplay, .prepare = RunPrepare, .clock = Clock::Monotonic()};
-  const Result<ScoreReport> report = RunCampaign(campaign, tools, stop, events);
+  Result<ScoreReport> report = RunCampaign(campaign, tools, stop, events);
   line.Clear();
   if (!report.ok()) return Fail(report.status());
+  report->host = host;
 
   const std::string text = ScoreText(*report);
   const std::string json =
@@ -212,6 +226,7 @@ Command ScoreCommand() {
           "blktape score monday.tape --target scratch.img --create -o monday-score\n"
           "blktape score monday.tape --target /dev/sdX --overwrite --published\n"
           "blktape score monday.tape --target /dev/sdX --overwrite --state used\n"
+          "blktape score monday.tape --target /dev/sdX --overwrite --budget 5m\n"
           "blktape score monday.tape --target sim:nvme-2026",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<ScoreOptions>();
@@ -219,14 +234,18 @@ Command ScoreCommand() {
         flags->Positional("TRACE", &campaign.piece.trace_path, "A .tape file");
         flags->Text("--target", &campaign.target_path,
                     "Block device or file, which is written to; or sim:reference, sim:nvme-2026, "
-                    "sim:sata-2011",
+                    "sim:sata-2011, sim:emmc-2018",
                     "PATH");
         flags->Text("--device", &campaign.piece.device, "Only this device of the trace", "NAME");
         flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
         flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
         flags->Duration("--idle-cap", &options->idle_cap_ns,
-                        "Cut think and idle time above this (default 10s)");
+                        "Cut think and idle time above this (default 1s)");
         flags->Switch("--no-idle-cap", &options->no_idle_cap, "Keep all think and idle time");
+        flags->Duration("--budget", &options->budget_ns,
+                        "How long a cycle may take: a random sample of windows stands for the "
+                        "whole");
+        flags->Count("--seed", &campaign.seed, "Which windows --budget draws (default 1)");
         flags->Switch("--open", &campaign.open_loop,
                       "Issue at the recorded times, whatever the drive does: another rule");
         flags->Choice(

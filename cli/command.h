@@ -66,6 +66,7 @@ Command ImportCommand();
 Command RecordCommand();
 Command AnalyzeCommand();
 Command ReplayCommand();
+Command CheckCommand();
 Command PrepareCommand();
 Command CornersCommand();
 Command ScoreCommand();

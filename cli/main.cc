@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
                               blktape::DumpCommand(),
                               blktape::RecoverCommand(),
                               blktape::AnalyzeCommand(),
+                              blktape::CheckCommand(),
                               blktape::PrepareCommand(),
                               blktape::CornersCommand(),
                               blktape::ReplayCommand(),

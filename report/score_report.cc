@@ -39,7 +39,7 @@ std::optional<double> ScoreReport::score_with_repeated() const {
   if (cycles.empty() || repeated.empty()) return std::nullopt;
   Cycles all = cycles;
   for (const RepeatedCycle& one : repeated) all.push_back(one.costs);
-  return ComputeScore(reference_costs, all).score;
+  return ComputeScore(reference_costs, all, 0, sample ? &sample->design : nullptr).score;
 }
 
 }  // namespace blktape

@@ -42,6 +42,15 @@ struct RepeatedCycle {
   std::vector<SegmentCosts> costs;
 };
 
+// Of a score that was estimated from windows of the trace.
+struct SampleReport {
+  SampleDesign design;
+  uint64_t windows = 0;     // that there are; design.stratum_of has those that were drawn
+  uint64_t foreground = 0;  // I/Os of the whole
+  int64_t budget_ns = 0;    // a cycle
+  uint64_t seed = 0;
+};
+
 // All that a score says. `score` is absent where no cycle could be measured.
 struct ScoreReport {
   std::string trace_name;
@@ -52,6 +61,7 @@ struct ScoreReport {
   std::vector<proto::Device> targets;
   std::vector<std::string> shared;  // recorded devices whose addresses overlap on one target
   std::string reference;            // "simulated drive, version 1", or the folder of a measured one
+  std::string host;                 // what this host can judge, in a sentence; empty: nobody looked
   uint64_t lost_events = 0;
   bool loss_accepted = false;
   int64_t recording_ns = 0;
@@ -62,7 +72,9 @@ struct ScoreReport {
   std::optional<Comparison> comparison;  // with a measured reference by the same rule
   Cycles cycles;
   std::vector<RepeatedCycle> repeated;
-  std::vector<int64_t> waits_ns;  // of each cycle's run in a closed (or open) loop
+  // Of each cycle's run in a closed (or open) loop; of a sample the estimate for the whole.
+  std::vector<int64_t> waits_ns;
+  std::optional<SampleReport> sample;
   // Of a published score: so many cycles told the spread, and by it how many there are in all.
   uint64_t first_stage = 0;
   // A rule was broken for good, so that the cycles that were left were not run.

@@ -60,6 +60,23 @@ Json SegmentsJson(const ScoreReport& report) {
   return json;
 }
 
+Json SampleJson(const ScoreReport& report) {
+  if (!report.sample) return nullptr;
+  const SampleReport& sample = *report.sample;
+  Json strata = Json::array();
+  for (const SampleDesign::Stratum& stratum : sample.design.strata) {
+    strata.push_back({{"segment", stratum.segment}, {"windows", stratum.windows}});
+  }
+  return {{"seed", sample.seed},
+          {"budget_ns", sample.budget_ns},
+          {"windows", sample.windows},
+          {"windows_drawn", sample.design.stratum_of.size()},
+          {"foreground_ios", sample.foreground},
+          {"score_segments", sample.design.segments},
+          {"strata", strata},
+          {"stratum_of_window", sample.design.stratum_of}};
+}
+
 Json VariantsJson(const ScoreReport& report) {
   Json json = Json::array();
   if (!report.score) return json;
@@ -181,6 +198,7 @@ Json ScoreJson(const ScoreReport& report) {
   json["comparison"] = ComparisonJson(report.comparison);
   json["targets"] = TargetsJson(report);
   json["shared"] = report.shared;
+  json["host"] = report.host;
   json["lost_events"] = report.lost_events;
   json["loss_accepted"] = report.loss_accepted;
   json["recording_ns"] = report.recording_ns;
@@ -203,6 +221,8 @@ Json ScoreJson(const ScoreReport& report) {
     responses[i] = report.MeanResponse(static_cast<WaitClass>(i));
   }
   json["responses"] = ResponsesJson(responses);
+  json["sample"] = SampleJson(report);
+  json["sampling_sd_ln"] = score ? OrNull(score->sampling_sd_ln) : Json(nullptr);
   json["segments"] = SegmentsJson(report);
   json["derived"] = DerivedJson(report.derived);
   json["runs"] = RunsJson(report);

@@ -44,9 +44,9 @@ std::string Headline(const ScoreReport& report) {
   const Score& score = *report.score;
   text += std::string(word) + ScoreDigits(score.score);
   if (score.ci_low && score.ci_high) {
-    text +=
-        fmt::format("   95 % interval {} to {}, run to run, {} cycles", ScoreDigits(*score.ci_low),
-                    ScoreDigits(*score.ci_high), report.cycles.size());
+    text += fmt::format("   95 % interval {} to {}, {}, {} cycle{}", ScoreDigits(*score.ci_low),
+                        ScoreDigits(*score.ci_high), report.sample ? "sampled" : "run to run",
+                        report.cycles.size(), report.cycles.size() == 1 ? "" : "s");
     if (report.first_stage > 0) {
       text += fmt::format("\n              two stages: the spread is that of the first {} cycles",
                           report.first_stage);
@@ -145,6 +145,17 @@ std::string Conditions(const ScoreReport& report) {
   text += Wrapped("Trace         ", "              ", report.trace_name);
   text += "  SHA-256     " + report.trace_hash + "\n";
   if (!report.piece.empty()) text += Wrapped("Piece         ", "              ", report.piece);
+  if (report.sample) {
+    const SampleReport& sample = *report.sample;
+    text += Wrapped(
+        "Sample        ", "              ",
+        fmt::format("{} of {} windows, {} of {} I/Os that somebody waits for, seed {}; "
+                    "the score is an estimate for the whole, the interval includes "
+                    "the draw",
+                    FormatCount(sample.design.stratum_of.size()), FormatCount(sample.windows),
+                    FormatCount(report.segmentation.foreground()), FormatCount(sample.foreground),
+                    sample.seed));
+  }
   text += Wrapped("Target        ", "              ", TargetNames(report));
   for (const std::string& one : report.shared) {
     text +=
@@ -153,6 +164,7 @@ std::string Conditions(const ScoreReport& report) {
   text += "State         " + report.state + "\n";
   text += Wrapped("Rule          ", "              ", report.rule);
   text += Wrapped("Reference     ", "              ", report.reference + " = 1000");
+  if (!report.host.empty()) text += Wrapped("Host          ", "              ", report.host);
   if (report.lost_events > 0) {
     text += fmt::format("Lost events   {}{}\n", FormatCount(report.lost_events),
                         report.loss_accepted ? ", accepted by --accept-loss" : "");
@@ -170,11 +182,13 @@ std::string CostTable(const ScoreReport& report) {
   if (report.cycles.empty() || report.reference_costs.empty()) return "";
   static constexpr std::array kNames = {"foreground wait", "work at max speed"};
   const std::vector<SegmentCosts> drive = ReferenceOf(report.cycles);
-  std::string text = fmt::format("\n{:<38}weight    reference        drive    ratio\n",
-                                 report.segmentation.segments.size() == 1
-                                     ? std::string("Cost of the one segment")
-                                     : fmt::format("Cost, geometric mean of {} segments",
-                                                   report.segmentation.segments.size()));
+  std::string text = fmt::format(
+      "\n{:<38}weight    reference        drive    ratio\n",
+      report.segmentation.segments.size() == 1 ? std::string("Cost of the one segment")
+      : report.sample
+          ? fmt::format("Cost, geometric mean of {} windows", report.segmentation.segments.size())
+          : fmt::format("Cost, geometric mean of {} segments",
+                        report.segmentation.segments.size()));
   for (size_t m = 0; m < kCosts; ++m) {
     const double reference_ns = GeometricMean(report.reference_costs, m);
     const double drive_ns = GeometricMean(drive, m);

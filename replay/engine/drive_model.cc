@@ -50,6 +50,17 @@ const std::vector<NamedModel>& NamedModels() {
         .write_bandwidth = 200'000'000,
         .flush_bandwidth = 200'000'000,
         .cache_bytes = 32ull << 20}},
+      {"emmc-2018",
+       {.channels = 2,
+        .read_base_ns = 180'000,
+        .write_base_ns = 250'000,
+        .fua_ns = 900'000,
+        .flush_base_ns = 1'200'000,
+        .clean_flush_ns = 100'000,
+        .read_bandwidth = 280'000'000,
+        .write_bandwidth = 120'000'000,
+        .flush_bandwidth = 150'000'000,
+        .cache_bytes = 1ull << 20}},
   };
   return models;
 }

@@ -59,8 +59,8 @@ struct DriveModel {
 };
 
 // "reference", the one above; "nvme-2026", a fast drive of few chips whose buffer fills and is
-// emptied in idle time; "sata-2011", a drive of that time. They are no products either.
-// kInvalidArgument names those there are.
+// emptied in idle time; "sata-2011" and "emmc-2018", drives of their times. They are no products
+// either. kInvalidArgument names those there are.
 Result<DriveModel> DriveModelNamed(std::string_view name);
 
 // The model's state: a pure function of the sequence of requests, without randomness. A request

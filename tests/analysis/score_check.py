@@ -1,14 +1,13 @@
 """The score of docs/score.md a second time, from the text of `blktape dump --csv`: written from that page alone.
 
-    score_check.py TRACE.csv REPORT_FOLDER_WITH_CSVS REPORT.json
-
-Records are dictionaries with queue, issue, complete (ns or None), op, flags (a set), bytes. Holds whole traces in memory.
+Records are dictionaries with queue, issue, complete (ns or None), op, flags (a set), bytes; those of a result (`dump --csv
+--result`) also ordinal and backlog. Holds whole traces in memory.
 """
 
 import math
 
-VERSION = 1
-WEIGHTS = (0.40, 0.30, 0.30)
+VERSION = 2
+WEIGHTS = (0.70, 0.30)
 CLASSES = ("reads_to_16k", "reads_over_16k", "sync_writes_and_flushes")
 
 
@@ -16,7 +15,8 @@ def records(rows):
     """From the rows of a dump, as dictionaries of text."""
     number = lambda text: int(text) if text else None
     return [{"queue": number(row["queue_ns"]), "issue": number(row["issue_ns"]), "complete": number(row["complete_ns"]),
-             "op": row["op"], "flags": set(filter(None, row["flags"].split("+"))), "bytes": int(row["bytes"])}
+             "op": row["op"], "flags": set(filter(None, row["flags"].split("+"))), "bytes": int(row["bytes"]),
+             "ordinal": number(row.get("ordinal")), "backlog": number(row.get("backlog_ns"))}
             for row in rows]
 
 
@@ -91,34 +91,52 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def costs(trace, cut, all_writes, timed, fastest):
-    """[(x1, x2, x3)] of a cycle: results have one record for each of the trace's that is replayed, in its order."""
+def waited(io):
+    """[from, complete] of an I/O of a result: from when a host that is never late would have submitted it."""
+    late = io["issue"] - io["queue"]
+    return io["queue"] + late - min(io["backlog"] or 0, late), io["complete"]
+
+
+def foreground(trace, all_writes, result, first=0, end=None):
+    """The I/Os of a result whose records in [first, end) of the trace somebody waits for, each with its class."""
+    end = len(trace) if end is None else end
+    inside = [io for io in result if first <= io["ordinal"] < end]
+    classes = [wait_class(trace[io["ordinal"]], all_writes) for io in inside]
+    return [(io, which) for io, which in zip(inside, classes) if which is not None]
+
+
+def costs(trace, cut, all_writes, closed, fastest):
+    """[(x1, x2)] of a cycle."""
     replayed = [i for i, io in enumerate(trace) if "derived" not in io["flags"]]
-    assert len(replayed) == len(timed) == len(fastest), (len(replayed), len(timed), len(fastest))
+    for result in (closed, fastest):
+        assert [io["ordinal"] for io in result] == replayed
     table = []
     for first, end in cut:
-        inside = [n for n, ordinal in enumerate(replayed) if first <= ordinal < end]
-        by_class = ([], [], [])
-        for n in inside:
-            which = wait_class(trace[replayed[n]], all_writes)
-            if which is not None:
-                by_class[which].append(timed[n]["complete"] - timed[n]["queue"])
-        responses = sorted(sum(by_class, []), reverse=True)
-        counting = [mean(values) for values in by_class if len(values) >= 200]
-        if counting:
-            response = math.prod(value ** (1 / len(counting)) for value in counting)
-        else:
-            response = mean(responses)
-        tail = mean(responses[:(len(responses) + 99) // 100])
-        work = union([(fastest[n]["issue"], fastest[n]["complete"]) for n in inside])
-        table.append(tuple(max(1.0, cost) for cost in (response, tail, work)))
+        wait = union([waited(io) for io, _ in foreground(trace, all_writes, closed, first, end)])
+        work = union([(io["issue"], io["complete"]) for io in fastest if first <= io["ordinal"] < end])
+        table.append(tuple(max(1.0, cost) for cost in (wait, work)))
     return table
 
 
-def storage_wait_ns(trace, all_writes, timed):
-    replayed = [io for io in trace if "derived" not in io["flags"]]
-    return union([(result["queue"], result["complete"]) for io, result in zip(replayed, timed)
-                  if wait_class(io, all_writes) is not None])
+def storage_wait_ns(trace, all_writes, closed):
+    return union([waited(io) for io, _ in foreground(trace, all_writes, closed)])
+
+
+def host_wait_ns(trace, all_writes, closed):
+    """What the host's lateness adds to the wait."""
+    with_host = union([(io["queue"], io["complete"]) for io, _ in foreground(trace, all_writes, closed)])
+    return with_host - storage_wait_ns(trace, all_writes, closed)
+
+
+def responses(trace, all_writes, closed):
+    """Of each class its I/Os, their mean response and that of the worst hundredth."""
+    table = []
+    for which in range(3):
+        times = sorted((end - start for start, end in
+                        (waited(io) for io, of in foreground(trace, all_writes, closed) if of == which)), reverse=True)
+        tail = times[:(len(times) + 99) // 100]
+        table.append((len(times), mean(times) if times else None, mean(tail) if tail else None))
+    return table
 
 
 # Score.
@@ -155,7 +173,7 @@ def interval(logs):
 
 def variants(reference, cycles):
     scores = []
-    for varied in range(3):
+    for varied in range(2):
         for factor in (0.5, 1.5):
             weights = [w * (factor if m == varied else 1) for m, w in enumerate(WEIGHTS)]
             weights = [w / sum(weights) for w in weights]
@@ -205,21 +223,56 @@ class ReferenceDrive:
         raise NotImplementedError(op)
 
 
-def reference_run(trace, timed):
-    """[(due or None, issue, complete)] of the reference drive, from 0. For traces without overlapping I/Os in flight."""
+def complete_times(submissions):
+    """When each of [(op, flags, bytes, submitted)] completes on the reference drive, in the order of submission."""
+    drive = ReferenceDrive()
+    return [drive.submit(*one) for one in submissions]
+
+
+def max_order_run(trace):
+    """[(issue, complete)] of the reference drive at max speed, from 0. For traces without overlapping I/Os in flight."""
     drive = ReferenceDrive()
     replayed = [io for io in trace if "derived" not in io["flags"]]
-    start = arrival(trace[0])
     by_completion = sorted((io["complete"], n) for n, io in enumerate(replayed))
     gone, now, result = 0, 0, []
     for io in replayed:
-        due = arrival(io) - start
-        if timed:
-            issue = due
-        else:
-            while gone < len(by_completion) and by_completion[gone][0] <= arrival(io):
-                now = max(now, result[by_completion[gone][1]][2])
-                gone += 1
-            issue = now
-        result.append((due if timed else None, issue, drive.submit(io["op"], io["flags"], io["bytes"], issue)))
+        while gone < len(by_completion) and by_completion[gone][0] <= arrival(io):
+            now = max(now, result[by_completion[gone][1]][1])
+            gone += 1
+        result.append((now, drive.submit(io["op"], io["flags"], io["bytes"], now)))
     return result
+
+
+# The sample.
+
+
+def sampled_log_score(sample, reference, drive, weights=WEIGHTS):
+    """(ln(S / 1000), its sampling variance) by the jackknife, from the costs of the windows that were drawn."""
+    strata = [[] for _ in sample["strata"]]
+    for window, stratum in enumerate(sample["stratum_of_window"]):
+        strata[stratum].append(window)
+    segment_count = sample["score_segments"]
+
+    def total(costs_of, m, segment, without=None):
+        total_of = 0.0
+        for stratum, windows in zip(sample["strata"], strata):
+            if stratum["segment"] == segment:
+                kept = [w for w in windows if w != without]
+                total_of += stratum["windows"] / len(kept) * sum(costs_of[w][m] for w in kept)
+        return total_of
+
+    def log_of(segment, without=None):
+        return sum(v * math.log(total(reference, m, segment, without) / total(drive, m, segment, without))
+                   for m, v in enumerate(weights))
+
+    logs = [log_of(segment) for segment in range(segment_count)]
+    bias = variance = 0.0
+    for stratum, windows in zip(sample["strata"], strata):
+        n, count = len(windows), stratum["windows"]
+        if n < 2 or n >= count:
+            continue
+        without = [log_of(stratum["segment"], window) for window in windows]
+        chance = 1 - n / count
+        variance += chance * (n - 1) / n * sum((x - mean(without)) ** 2 for x in without) / segment_count ** 2
+        bias += chance * (n - 1) * (mean(without) - logs[stratum["segment"]]) / segment_count
+    return mean(logs) - bias, variance

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -145,6 +146,55 @@ TEST(ScoreTest, AMeasuredReferenceIsTheGeometricMeanOfItsCycles) {
   const Segments reference = ReferenceOf({{{1, 10}}, {{4, 1000}}});
   EXPECT_NEAR(reference[0][0], 2, 1e-12);
   EXPECT_NEAR(reference[0][1], 100, 1e-9);
+}
+
+TEST(SampleTest, TotalsAreWeightedByStratumAndTheJackknifeTellsTheirError) {
+  // One segment. Stratum 0 holds four windows, of which two were drawn; stratum 1 two, both drawn.
+  const SampleDesign design{.segments = 1, .strata = {{0, 4}, {0, 2}}, .stratum_of = {0, 0, 1, 1}};
+  // The work is alike on both drives; the wait is 10 and 10, 5 and 5 on the reference.
+  const Segments reference = {{10, 1}, {10, 1}, {5, 1}, {5, 1}};
+  const Segments drive = {{18, 1}, {22, 1}, {10, 1}, {10, 1}};
+  // 2 * (18 + 22) + 20 = 100 against 2 * 20 + 10 = 50.
+  EXPECT_DOUBLE_EQ(EstimateTotal(design, drive, Cost::kWait), 100);
+  const CostWeights wait_only = {1, 0};
+  const SampledLogScore log = EstimateLogScore(design, reference, drive, wait_only);
+  // Left out in turn: 4 * 22 + 20 = 108 and 4 * 18 + 20 = 92. Stratum 1 leaves nothing to chance.
+  const double first = std::log(50.0 / 108);
+  const double second = std::log(50.0 / 92);
+  const double mean = (first + second) / 2;
+  const double variance = 0.5 * 0.5 * ((first - mean) * (first - mean) * 2);
+  EXPECT_NEAR(log.sampling.variance, variance, 1e-12);
+  EXPECT_NEAR(log.log_score, std::log(0.5) - 0.5 * (mean - std::log(0.5)), 1e-12);
+  EXPECT_EQ(log.sampling.degrees, 1);
+}
+
+TEST(SampleTest, AWholeSampleIsTheScoreItself) {
+  const SampleDesign design{.segments = 2, .strata = {{0, 2}, {1, 1}}, .stratum_of = {0, 0, 1}};
+  const Segments reference = {{1, 2}, {3, 4}, {7, 7}};
+  const Segments drive = {{2, 1}, {1, 5}, {9, 6}};
+  const SampledLogScore log = EstimateLogScore(design, reference, drive, kWeights);
+  EXPECT_NEAR(log.log_score, LogScore(Segments{{4, 6}, {7, 7}}, Segments{{3, 6}, {9, 6}}), 1e-12);
+  EXPECT_EQ(log.sampling.variance, 0);
+  // With cycles alike there is nothing else either.
+  const Score score = ComputeScore(reference, {drive}, 0, &design);
+  EXPECT_EQ(*score.half_width_ln, 0);
+}
+
+TEST(CompareTest, DrivesThatAreAlikeTieInNineteenOfTwentyCampaigns) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> noise(0, 0.03);
+  const auto campaign = [&] {
+    std::vector<double> logs(3);
+    for (double& log : logs) log = noise(random);
+    return logs;
+  };
+  int ties = 0;
+  constexpr int kCampaigns = 2'000;
+  for (int i = 0; i < kCampaigns; ++i) {
+    const std::vector<double> first = campaign();
+    ties += CompareScores(first, campaign()).verdict == Verdict::kTie;
+  }
+  EXPECT_GE(ties, kCampaigns * 19 / 20);
 }
 
 TEST(CompareTest, FasterNeedsBothAnIntervalWithoutZeroAndTwoPercent) {

@@ -462,7 +462,7 @@ TEST_F(CampaignTest, OpenLoopIsARuleOfItsOwn) {
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_THAT(calls_, Contains("cycle 1 open"));
-  EXPECT_THAT(report->rule, ::testing::StartsWith("score 2: open loop x1, idle cap 10 s, "));
+  EXPECT_THAT(report->rule, ::testing::StartsWith("score 2: open loop x1, idle cap 1 s, "));
 }
 
 TEST_F(CampaignTest, AFailedReplayIsAFailure) {
@@ -498,10 +498,10 @@ TEST_F(CampaignTest, AReferenceByAnotherRuleIsNamedSo) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(
       second->reference,
-      HasSubstr("by the rule score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, "
+      HasSubstr("by the rule score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, "
                 "io_uring, a device; 0 bytes"));
   EXPECT_EQ(second->rule,
-            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, scheduler=none, "
+            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, scheduler=none, "
             "io_uring, a device; 0 bytes");
   EXPECT_FALSE(second->comparison.has_value()) << "a tie or not, of what?";
 }
@@ -514,7 +514,7 @@ TEST_F(CampaignTest, TheEngineIsChosenOnceAndIsPartOfTheRule) {
   EXPECT_THAT(engines_,
               ElementsAre("simulated", "simulated", "auto", "libaio", "libaio", "libaio"));
   EXPECT_EQ(report->rule,
-            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, libaio, a device; "
+            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, libaio, a device; "
             "0 bytes");
   EXPECT_THAT(ScoreText(*report), HasSubstr("\nRule          score 2: closed loop, "));
 }
@@ -528,10 +528,10 @@ TEST_F(CampaignTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(
       second->reference,
-      HasSubstr("by the rule score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, "
+      HasSubstr("by the rule score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, "
                 "io_uring, a device; 0 bytes"));
   EXPECT_EQ(second->rule,
-            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, libaio, a device; "
+            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, libaio, a device; "
             "0 bytes");
   EXPECT_FALSE(second->comparison.has_value());
 }
@@ -592,7 +592,7 @@ TEST_F(CampaignTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
   }
   EXPECT_EQ(json["state"], "as-is");
   EXPECT_EQ(json["rule"],
-            "score 2: closed loop, idle cap 10 s, max order, as-is, pause 5 s, io_uring, a "
+            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, io_uring, a "
             "device; 0 bytes");
   EXPECT_EQ(json["valid"], true);
   EXPECT_THAT(json["invalid_reasons"], IsEmpty());

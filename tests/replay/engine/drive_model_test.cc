@@ -117,7 +117,7 @@ TEST(BufferedDriveTest, IdleTimeEmptiesTheBufferButOnlyAfterAWhile) {
 }
 
 TEST(NamedDriveTest, EachNameIsADriveAndOthersAreRefusedWithTheNames) {
-  for (const char* name : {"reference", "nvme-2026", "sata-2011"}) {
+  for (const char* name : {"reference", "nvme-2026", "sata-2011", "emmc-2018"}) {
     EXPECT_TRUE(DriveModelNamed(name).ok()) << name;
   }
   const auto none = DriveModelNamed("nvme-2062");
