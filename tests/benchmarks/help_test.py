@@ -8,7 +8,7 @@ from tests.harness import cases
 
 class HelpTest(unittest.TestCase):
     def test_each_benchmark_tells_how_it_is_run(self):
-        for name in (":rate", ":timing", ":memory", ":python_package", "/prediction"):
+        for name in (":rate", ":timing", ":memory", ":python_package", ":score_study", "/prediction"):
             with self.subTest(name):
                 program = "tests/benchmarks" + name.replace(":", "/")
                 if name.startswith("/"):
