@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "report/score_report.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/piece.h"
@@ -16,6 +15,7 @@
 #include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
+#include "report/score_report.h"
 
 namespace blktape {
 

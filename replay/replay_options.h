@@ -70,7 +70,7 @@ struct ReplayOptions {
   std::optional<int64_t> duration_ns;
   // Of the disks that the targets are or lie on as partitions, for the time of the run.
   std::vector<QueueSetting> queue_settings;
-  std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
+  std::string engine = "auto";                // auto, io_uring, libaio, simulated, null
   std::string simulated_drive = "reference";  // of the simulated engine: a name of drive_model.h
   // io_uring by that name only.
   bool submission_thread = false;  // a kernel thread submits

@@ -31,7 +31,8 @@ class ResultRecorderTest : public testing::Test {
     auto writer = TraceWriter::Create(path_, header);
     ASSERT_TRUE(writer.ok()) << writer.status().message();
     writer_ = std::move(*writer);
-    recorder_.emplace(writer_.get(), std::vector<uint32_t>{128}, window);
+    recorder_.emplace(writer_.get(), std::vector<uint32_t>{128},
+                      std::function<void(const IoRecord&)>(), window);
   }
   std::vector<uint64_t> OrdinalsWritten() {
     EXPECT_TRUE(recorder_->Flush().ok());
