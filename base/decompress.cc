@@ -1,5 +1,7 @@
 #include "base/decompress.h"
 
+#include <bzlib.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -56,7 +58,7 @@ class PeekedSource : public ByteSource {
   size_t taken_ = 0;
 };
 
-// What the two formats have in common: an input buffer and where the decoder stands in it.
+// What the formats have in common: an input buffer and where the decoder stands in it.
 class DecompressingSource : public ByteSource {
  public:
   explicit DecompressingSource(std::unique_ptr<ByteSource> source)
@@ -168,14 +170,95 @@ class GzipSource : public DecompressingSource {
   z_stream stream_{};
 };
 
+class XzSource : public DecompressingSource {
+ public:
+  explicit XzSource(std::unique_ptr<ByteSource> source) : DecompressingSource(std::move(source)) {
+    Reset();
+  }
+  ~XzSource() override { lzma_end(&stream_); }
+
+ protected:
+  Result<size_t> DecodeInto(std::span<std::byte> buffer) override {
+    if (begin_ == end_ && !inside_frame_) return size_t{0};
+    if (ended_) Begin();
+    stream_.next_in = reinterpret_cast<const uint8_t*>(input_.data() + begin_);
+    stream_.avail_in = end_ - begin_;
+    stream_.next_out = reinterpret_cast<uint8_t*>(buffer.data());
+    stream_.avail_out = buffer.size();
+    const lzma_ret result = lzma_code(&stream_, LZMA_RUN);
+    begin_ = end_ - stream_.avail_in;
+    if (result == LZMA_MEMLIMIT_ERROR) {
+      return Damage("xz data that needs more than 256 MiB of memory to read");
+    }
+    if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR) {
+      return Damage("damaged xz data");
+    }
+    ended_ = result == LZMA_STREAM_END;
+    inside_frame_ = !ended_;
+    return buffer.size() - stream_.avail_out;
+  }
+  void Reset() override { Begin(); }
+
+ private:
+  // `xz -9` needs 65 MiB; a file may not ask for any amount.
+  static constexpr uint64_t kMemoryBytes = uint64_t{256} << 20;
+
+  void Begin() {
+    BLKTAPE_CHECK(lzma_stream_decoder(&stream_, kMemoryBytes, 0) == LZMA_OK);
+    ended_ = false;
+  }
+
+  lzma_stream stream_ = LZMA_STREAM_INIT;
+  bool ended_ = false;
+};
+
+class Bzip2Source : public DecompressingSource {
+ public:
+  explicit Bzip2Source(std::unique_ptr<ByteSource> source)
+      : DecompressingSource(std::move(source)) {
+    BLKTAPE_CHECK(BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK);
+  }
+  ~Bzip2Source() override { BZ2_bzDecompressEnd(&stream_); }
+
+ protected:
+  Result<size_t> DecodeInto(std::span<std::byte> buffer) override {
+    if (begin_ == end_ && !inside_frame_) return size_t{0};
+    if (ended_) Reset();
+    stream_.next_in = reinterpret_cast<char*>(input_.data() + begin_);
+    stream_.avail_in = static_cast<unsigned>(end_ - begin_);
+    stream_.next_out = reinterpret_cast<char*>(buffer.data());
+    const auto room = static_cast<unsigned>(std::min<size_t>(buffer.size(), 1u << 30));
+    stream_.avail_out = room;
+    const int result = BZ2_bzDecompress(&stream_);
+    begin_ = end_ - stream_.avail_in;
+    if (result != BZ_OK && result != BZ_STREAM_END) return Damage("damaged bzip2 data");
+    ended_ = result == BZ_STREAM_END;
+    inside_frame_ = !ended_;
+    return size_t{room - stream_.avail_out};
+  }
+  void Reset() override {
+    BZ2_bzDecompressEnd(&stream_);
+    stream_ = {};
+    BLKTAPE_CHECK(BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK);
+    ended_ = false;
+  }
+
+ private:
+  bz_stream stream_{};
+  bool ended_ = false;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> Decompressed(std::unique_ptr<ByteSource> source) {
   auto peeked = std::make_unique<PeekedSource>(std::move(source));
-  ASSIGN_OR_RETURN(const std::span<const std::byte> head, peeked->Peek(4));
+  ASSIGN_OR_RETURN(const std::span<const std::byte> head, peeked->Peek(6));
   constexpr std::array<std::byte, 4> kZstd = {std::byte{0x28}, std::byte{0xb5}, std::byte{0x2f},
                                               std::byte{0xfd}};
   constexpr std::array<std::byte, 2> kGzip = {std::byte{0x1f}, std::byte{0x8b}};
+  constexpr std::array<std::byte, 6> kXz = {std::byte{0xfd}, std::byte{'7'}, std::byte{'z'},
+                                            std::byte{'X'},  std::byte{'Z'}, std::byte{0}};
+  constexpr std::array<std::byte, 3> kBzip2 = {std::byte{'B'}, std::byte{'Z'}, std::byte{'h'}};
   const auto begins_with = [&](std::span<const std::byte> magic) {
     return head.size() >= magic.size() && std::equal(magic.begin(), magic.end(), head.begin());
   };
@@ -184,6 +267,12 @@ Result<std::unique_ptr<ByteSource>> Decompressed(std::unique_ptr<ByteSource> sou
   }
   if (begins_with(kGzip)) {
     return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(peeked)));
+  }
+  if (begins_with(kXz)) {
+    return std::unique_ptr<ByteSource>(std::make_unique<XzSource>(std::move(peeked)));
+  }
+  if (begins_with(kBzip2)) {
+    return std::unique_ptr<ByteSource>(std::make_unique<Bzip2Source>(std::move(peeked)));
   }
   return std::unique_ptr<ByteSource>(std::move(peeked));
 }
