@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,10 @@
 #include "base/version.h"
 #include "capture/assemble/capture_pipeline.h"
 #include "capture/files/file_source.h"
+#include "capture/files/import_report.h"
+#include "capture/import/columns.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/progress_line.h"
 #include "format/io_record.h"
 #include "format/loss.h"
@@ -29,6 +33,8 @@ namespace {
 struct ImportOptions {
   std::vector<std::string> inputs;
   std::string output;
+  FileSourceOptions source;
+  bool list_formats = false;
   bool no_process_names = false;
   bool json = false;
 };
@@ -38,6 +44,7 @@ struct Imported {
   std::vector<Disk> devices;
   std::vector<std::string> files;
   CaptureCounts counts;
+  std::optional<ImportReport> rows;  // of a format that has rows
   proto::Summary summary;
   uint64_t size_bytes = 0;
 };
@@ -87,8 +94,11 @@ Result<Imported> Import(const ImportOptions& options) {
     }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<FileSource> source,
-                   OpenFileSource(paths, FolderOf(options.output)));
+                   OpenFileSource(paths, FolderOf(options.output), options.source));
   RETURN_IF_ERROR(source->Start());
+  if (source->devices().empty()) {
+    return Status(StatusCode::kDataLoss, paths.front() + ": names no device");
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<TraceWriter> writer,
                    TraceWriter::Create(options.output, HeaderOf(*source, options, paths)));
 
@@ -118,6 +128,7 @@ Result<Imported> Import(const ImportOptions& options) {
   result.devices = source->devices();
   result.files = paths;
   result.counts = pipeline.counts();
+  if (source->report() != nullptr) result.rows = *source->report();
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(options.output));
   if (!reader->summary()) {
     return Status(StatusCode::kIoError, options.output + ": has no summary after it was finished");
@@ -139,6 +150,20 @@ bool DataIsMissing(const proto::Summary& summary) {
   return false;
 }
 
+void PrintEntries(const char* what, const std::vector<ImportReport::Entry>& entries) {
+  for (const ImportReport::Entry& entry : entries) {
+    Print(stdout, what + FormatCount(entry.count) + ": " + EntryText(entry) + "\n");
+  }
+}
+
+nlohmann::ordered_json EntriesJson(const std::vector<ImportReport::Entry>& entries) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ImportReport::Entry& entry : entries) {
+    json.push_back({{"what", entry.what}, {"count", entry.count}, {"first", entry.places}});
+  }
+  return json;
+}
+
 void PrintText(const ImportOptions& options, const Imported& result) {
   const proto::Summary& summary = result.summary;
   const CaptureCounts& counts = result.counts;
@@ -149,12 +174,23 @@ void PrintText(const ImportOptions& options, const Imported& result) {
                 device.description.major(), device.description.minor(),
                 device.bio_based.value_or(false) ? ", takes bios as they are" : "");
   }
-  std::printf(
-      "events    %s: %s queued, %s merged, %s issued, %s requeued,\n"
-      "          %s completed\n",
-      FormatCount(counts.events).c_str(), FormatCount(counts.queued).c_str(),
-      FormatCount(counts.merged).c_str(), FormatCount(counts.issued).c_str(),
-      FormatCount(counts.requeued).c_str(), FormatCount(counts.completed).c_str());
+  if (result.rows) {
+    std::printf("rows      %s", FormatCount(result.rows->rows).c_str());
+    if (result.rows->sorted > 0) {
+      std::printf(", of which %s stood behind later ones and were sorted",
+                  FormatCount(result.rows->sorted).c_str());
+    }
+    std::printf("\n");
+    PrintEntries("dropped   ", result.rows->dropped);
+    PrintEntries("repaired  ", result.rows->repaired);
+  }
+  if (counts.events > 0)
+    std::printf(
+        "events    %s: %s queued, %s merged, %s issued, %s requeued,\n"
+        "          %s completed\n",
+        FormatCount(counts.events).c_str(), FormatCount(counts.queued).c_str(),
+        FormatCount(counts.merged).c_str(), FormatCount(counts.issued).c_str(),
+        FormatCount(counts.requeued).c_str(), FormatCount(counts.completed).c_str());
   std::printf("I/Os      %s", FormatCount(summary.records()).c_str());
   if (summary.has_first_ns() && summary.has_last_ns()) {
     std::printf(" in %s", FormatDurationNs(summary.last_ns() - summary.first_ns()).c_str());
@@ -206,6 +242,12 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
                     {"requeued", counts.requeued},
                     {"completed", counts.completed},
                     {"passthrough", counts.passthrough}};
+  if (result.rows) {
+    json["rows"] = {{"taken", result.rows->rows},
+                    {"sorted", result.rows->sorted},
+                    {"dropped", EntriesJson(result.rows->dropped)},
+                    {"repaired", EntriesJson(result.rows->repaired)}};
+  }
   json["ios"] = summary.records();
   for (int i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
@@ -222,6 +264,14 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
                               {"events_missing", MeansLostEvents(loss.reason())}});
   }
   std::cout << json.dump(2) << "\n";
+}
+
+int ListFormats() {
+  for (const FileFormatName& format : FileFormats()) {
+    std::printf("%-11s %s\n            lacks: %s\n", format.name.c_str(), format.title.c_str(),
+                format.lacks.c_str());
+  }
+  return kExitOk;
 }
 
 int Run(const ImportOptions& options) {
@@ -244,18 +294,34 @@ Command ImportCommand() {
   command.examples =
       "blktape import sda.blktrace.0 sda.blktrace.1 -o monday.tape\n"
       "blktape import sda -o monday.tape             all of sda.blktrace.*\n"
-      "blktape import sda.blktrace.*.zst -o monday.tape\n"
+      "blktape import CAMRESWEBA03-lvm0.csv.gz -o web.tape\n"
+      "blktape import iotrace.tar.xz -o cas.tape\n"
+      "blktape import rows.csv --columns time:us,op,offset,size -o rows.tape\n"
+      "blktape import --list-formats\n"
       "blkparse -i sda -d - -O | blktape import - -o monday.tape";
   command.declare = [](Flags* flags) -> std::function<int()> {
     auto options = std::make_shared<ImportOptions>();
     flags->PositionalList("FILE", &options->inputs,
-                          "blktrace's binary files (version 7 or 8, any byte order), per CPU or "
-                          "merged, also zstd or gzip; \"-\" is standard input");
+                          "What another program recorded: files of one format, a folder or a tar "
+                          "archive of them, or the common part of blktrace's per-CPU files; also "
+                          "compressed by gzip, bzip2, xz or zstd; \"-\" is standard input",
+                          /*required=*/false);
     flags->Text("-o,--output", &options->output, "The trace to write; never overwritten", "FILE");
+    flags->Text("--format", &options->source.format,
+                "Read it as this format, one of --list-formats, rather than as what it looks like",
+                "NAME");
+    flags->Text("--columns", &options->source.columns, std::string("The columns ") + kColumnsHelp,
+                "COLUMNS");
+    flags->Switch("--list-formats", &options->list_formats,
+                  "Print the formats, and what each of them does not tell");
     flags->Switch("--no-process-names", &options->no_process_names,
                   "Leave the names of processes out");
     flags->Switch("--json", &options->json, "Print what was done as JSON");
     return [options]() -> int {
+      if (options->list_formats) return ListFormats();
+      if (options->inputs.empty()) {
+        return UsageError("blktape import: what to read? Give a FILE");
+      }
       if (options->output.empty()) {
         return UsageError("blktape import: where to write? Give -o FILE");
       }

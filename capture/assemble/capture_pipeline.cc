@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -24,23 +25,36 @@ class NameTable {
     if (comm[0] == '\0') return std::nullopt;
     if (comm == last_) return last_id_;
     last_ = comm;
-    const std::string_view name = CommView(comm);
-    if (!options_->rename_process) {
-      last_id_ = writer->ProcessId(name);
-    } else {
-      const std::string renamed = options_->rename_process(name);
-      last_id_.reset();
-      if (!renamed.empty()) last_id_ = writer->ProcessId(renamed);
-    }
+    last_id_ = Find(writer, CommView(comm));
     return last_id_;
   }
-  void Forget() { last_ = {}; }
+  // The same of a name that may be longer than the kernel keeps.
+  std::optional<uint32_t> IdIn(TraceWriter* writer, std::string_view name) {
+    if (name.empty()) return std::nullopt;
+    if (name == last_long_) return last_long_id_;
+    last_long_ = name;
+    last_long_id_ = Find(writer, name);
+    return last_long_id_;
+  }
+  void Forget() {
+    last_ = {};
+    last_long_.clear();
+  }
 
  private:
+  std::optional<uint32_t> Find(TraceWriter* writer, std::string_view name) const {
+    if (!options_->rename_process) return writer->ProcessId(name);
+    const std::string renamed = options_->rename_process(name);
+    if (renamed.empty()) return std::nullopt;
+    return writer->ProcessId(renamed);
+  }
+
   const CapturePipelineOptions* options_;
   // Most records come from the process of the one before.
   ProcessComm last_{};
   std::optional<uint32_t> last_id_;
+  std::string last_long_;
+  std::optional<uint32_t> last_long_id_;
 };
 
 IoAssemblerOptions AssemblerOptions(const CapturePipelineOptions& options) {
@@ -105,6 +119,18 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     }
     sorts_finished_ = true;
     finished_.Add(record, *device, comm);
+  }
+
+  void Record(const IoRecord& record, std::string_view process) {
+    if (!status_.ok()) return;
+    if (options_.keep && !options_.keep(record)) {
+      ++counts_.filtered;
+      return;
+    }
+    IoRecord written = record;
+    written.process = names_.IdIn(writer_, process);
+    ++counts_.records;
+    Keep(writer_->Write(written));
   }
 
   void QueuedSizes(Op op, uint64_t bytes, uint64_t count) {
@@ -310,6 +336,9 @@ void CapturePipeline::OnWatermark(int64_t ns) { impl_->Watermark(ns); }
 void CapturePipeline::OnFinished(uint32_t /*stream*/, const IoRecord& record,
                                  const ProcessComm& comm) {
   impl_->Finished(record, comm);
+}
+void CapturePipeline::OnRecord(const IoRecord& record, std::string_view process) {
+  impl_->Record(record, process);
 }
 void CapturePipeline::OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) {
   impl_->QueuedSizes(op, bytes, count);

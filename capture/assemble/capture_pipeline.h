@@ -70,6 +70,7 @@ class CapturePipeline : public CaptureSink {
   void OnEvent(uint32_t stream, const BlockEvent& event) override;
   void OnWatermark(int64_t ns) override;
   void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) override;
+  void OnRecord(const IoRecord& record, std::string_view process) override;
   void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override;
   void OnFlaggedWrites(uint64_t count) override;
   void OnProcessName(uint32_t pid, const ProcessComm& comm) override;

@@ -28,6 +28,10 @@ class CaptureSink {
   // `record.process` absent; `comm` names the process; a flush has neither address nor PREFLUSH.
   // Per stream in order of completion.
   virtual void OnFinished(uint32_t stream, const IoRecord& record, const ProcessComm& comm) = 0;
+  // An I/O of a file whose rows are whole I/Os: in order of arrival, `record.device` a place in
+  // devices(), `record.process` absent, and `process` its name, empty where unknown. Sinks that
+  // never meet such a file need not listen.
+  virtual void OnRecord(const IoRecord& /*record*/, std::string_view /*process*/) {}
   // Bios as queued, counted in the kernel (bpf).
   virtual void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) = 0;
   virtual void OnFlaggedWrites(uint64_t count) = 0;

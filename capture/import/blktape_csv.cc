@@ -1,0 +1,118 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "capture/import/fields.h"
+#include "capture/import/import_format.h"
+#include "capture/import/row_importer.h"
+#include "format/io_names.h"
+
+namespace blktape {
+namespace {
+
+// What `blktape dump --csv` and `blktape export --to csv` write: a header line that names the
+// columns, in any order, then a row an I/O; what is not known is empty.
+class BlktapeCsv : public LineImporter {
+ public:
+  Status Verdict() const override {
+    if (!names_.empty()) return OkStatus();
+    return Status(StatusCode::kDataLoss, "no header line");
+  }
+
+ private:
+  void Line(std::string_view line, RowSink* sink) override {
+    if (line.empty()) return;
+    SplitFields(line, ',', &fields_);
+    if (names_.empty()) {
+      for (const std::string_view field : fields_) names_.emplace_back(field);
+      return;
+    }
+    const char* wrong =
+        fields_.size() == names_.size() ? Row(sink) : "not as many columns as names";
+    if (wrong != nullptr) sink->Dropped(wrong);
+  }
+
+  const char* Row(RowSink* sink) {
+    IoRecord io;
+    std::string process, device;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const std::string_view field = fields_[i];
+      const std::string& name = names_[i];
+      if (name == "op") {
+        const auto op = ParseOp(field);
+        if (!op) return "an operation of no known name";
+        io.op = op->op;
+      } else if (name == "flags") {
+        const auto flags = ParseFlagNames(field);
+        if (!flags) return "flags of no known name";
+        io.flags = *flags;
+      } else if (name == "device") {
+        device = Unquoted(field);
+      } else if (name == "process") {
+        process = Unquoted(field);
+      } else if (field.empty()) {
+        if (name == "bytes") return "no size";
+      } else if (!Number(name, field, &io)) {
+        return "a column that is no number";
+      }
+    }
+    io.device = sink->Device(device);
+    sink->Row(io, process);
+    return nullptr;
+  }
+
+  static bool Number(const std::string& name, std::string_view field, IoRecord* io) {
+    if (name.ends_with("_ns")) {
+      const auto ns = ParseDecimal(field, 0);
+      if (!ns) return false;
+      if (name == "queue_ns") io->queue_ns = ns;
+      if (name == "issue_ns") io->issue_ns = ns;
+      if (name == "complete_ns") io->complete_ns = ns;
+      if (name == "backlog_ns") io->backlog_ns = static_cast<uint64_t>(*ns);
+      return true;
+    }
+    const auto number = ParseUnsigned(field);
+    if (!number) return false;
+    if (name == "lba") io->lba = Lba(*number);
+    if (name == "bytes") io->bytes = *number;
+    const auto small = static_cast<uint32_t>(*number);
+    if (small != *number) return name == "lba" || name == "bytes";
+    if (name == "error") io->error = small;
+    if (name == "pid") io->pid = small;
+    if (name == "cpu") io->cpu = small;
+    if (name == "merged_bios") io->merged_bios = small;
+    if (name == "prio") io->prio = small;
+    return true;
+  }
+
+  // Doubled quotation marks inside a quoted field.
+  static std::string Unquoted(std::string_view field) {
+    std::string text;
+    for (size_t i = 0; i < field.size(); ++i) {
+      text.push_back(field[i]);
+      if (field[i] == '"' && i + 1 < field.size() && field[i + 1] == '"') ++i;
+    }
+    return text;
+  }
+
+  std::vector<std::string> names_;
+  std::vector<std::string_view> fields_;
+};
+
+}  // namespace
+
+ImportFormat BlktapeCsvFormat() {
+  return {
+      .name = "csv",
+      .title = "blktape's own CSV (dump --csv, export --to csv)",
+      .lacks = "losses, marks, sizes as queued, the wall clock, what the disk is",
+      .looks_like =
+          [](std::string_view head) { return head.starts_with("queue_ns,issue_ns,complete_ns,"); },
+      .make = [] { return std::make_unique<BlktapeCsv>(); }};
+}
+
+}  // namespace blktape
