@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "capture/export/csv_row.h"
 #include "cli/command.h"
 #include "cli/loss_text.h"
 #include "format/io_record.h"
@@ -42,29 +43,16 @@ class Rows {
   Rows(const TraceReader* reader, bool result) : reader_(*reader), result_(result) {}
 
   void CsvHeader() {
-    Append("queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu");
+    Append(kCsvColumns);
     Append(result_ ? ",ordinal,backlog_ns\n" : "\n");
   }
 
   void Csv(const IoRecord& io) {
-    Cell(io.queue_ns);
-    Cell(io.issue_ns);
-    Cell(io.complete_ns);
-    TextCell(Device(io));
-    Append(OpName(io.op));
-    Append(",");
-    if (io.flags != 0) Append(FlagNames(io.flags));
-    Append(",");
-    Cell(io.lba ? std::optional<uint64_t>(io.lba->sectors) : std::nullopt);
-    Cell(std::optional<uint64_t>(io.bytes));
-    Cell(io.error);
-    Cell(io.pid);
-    TextCell(Process(io));
-    if (io.cpu) fmt::format_to(std::back_inserter(text_), "{}", *io.cpu);
+    AppendCsvRow(io, Device(io), Process(io), &text_);
     if (result_) {
-      Append(",");
-      Cell(io.ordinal);
-      if (io.backlog_ns) fmt::format_to(std::back_inserter(text_), "{}", *io.backlog_ns);
+      const auto out = std::back_inserter(text_);
+      io.ordinal ? fmt::format_to(out, ",{},", *io.ordinal) : fmt::format_to(out, ",,");
+      if (io.backlog_ns) fmt::format_to(out, "{}", *io.backlog_ns);
     }
     Append("\n");
   }
@@ -110,30 +98,6 @@ class Rows {
   }
 
   void Append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
-
-  template <typename Number>
-  void Cell(const std::optional<Number>& number) {
-    if (number) {
-      const fmt::format_int digits(*number);
-      text_.append(digits.data(), digits.data() + digits.size());
-    }
-    text_.push_back(',');
-  }
-
-  // Quoted as RFC 4180 has it where a name demands that.
-  void TextCell(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-      Append(text);
-    } else {
-      text_.push_back('"');
-      for (const char c : text) {
-        if (c == '"') text_.push_back('"');
-        text_.push_back(c);
-      }
-      text_.push_back('"');
-    }
-    text_.push_back(',');
-  }
 
   std::string_view Device(const IoRecord& io) const {
     return reader_.header().devices(static_cast<int>(io.device)).name();

@@ -63,6 +63,7 @@ Command DumpCommand();
 Command InfoCommand();
 Command RecoverCommand();
 Command ImportCommand();
+Command ExportCommand();
 Command RecordCommand();
 Command AnalyzeCommand();
 Command ReplayCommand();

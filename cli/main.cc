@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
                           {
                               blktape::RecordCommand(),
                               blktape::ImportCommand(),
+                              blktape::ExportCommand(),
                               blktape::InfoCommand(),
                               blktape::DumpCommand(),
                               blktape::RecoverCommand(),
