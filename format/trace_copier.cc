@@ -21,17 +21,26 @@ void TraceCopier::Keep(const Status& status) {
 void TraceCopier::OnLoss(const proto::Loss& loss) {
   if (IsHarmlessDamage(loss)) {
     harmlessly_damaged_ = true;
-  } else {
-    Keep(writer_->WriteLoss(loss));
+    return;
   }
+  proto::Loss edited = loss;
+  if (EditLoss(&edited)) Keep(writer_->WriteLoss(edited));
+}
+
+void TraceCopier::OnMark(const proto::Mark& mark) {
+  proto::Mark edited = mark;
+  if (EditMark(&edited)) Keep(writer_->WriteMark(edited));
 }
 
 void TraceCopier::OnAnchor(const proto::ClockAnchor& anchor) {
-  last_anchor_ = anchor;
-  Keep(writer_->WriteAnchor(anchor));
+  proto::ClockAnchor edited = anchor;
+  if (!EditAnchor(&edited)) return;
+  last_anchor_ = edited;
+  Keep(writer_->WriteAnchor(edited));
 }
 
 void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
+  if (!KeepsQueuedSizes()) return;
   for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
     writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
   }
@@ -39,12 +48,13 @@ void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
   writer_->CountFlaggedWrites(sizes.flagged_writes());
 }
 
-std::optional<uint32_t> TraceCopier::NewProcessId(const TraceReader& reader, uint32_t id) {
+std::optional<uint32_t> TraceCopier::NewProcessId(std::string_view name, uint32_t id) {
   const auto known = process_ids_.find(id);
   if (known != process_ids_.end()) return known->second;
-  const std::string_view name = reader.ProcessName(id);
   if (name.empty()) return std::nullopt;
-  const uint32_t new_id = writer_->ProcessId(name);
+  const std::string renamed = Rename(name);
+  std::optional<uint32_t> new_id;
+  if (!renamed.empty()) new_id = writer_->ProcessId(renamed);
   process_ids_.emplace(id, new_id);
   return new_id;
 }
@@ -56,9 +66,19 @@ Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
     ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
     RETURN_IF_ERROR(status_);
     if (!more) return OkStatus();
-    if (record.process) record.process = NewProcessId(*reader, *record.process);
+    const std::optional<uint32_t> id = record.process;
+    const std::string_view name = id ? reader->ProcessName(*id) : std::string_view();
+    if (!Edit(&record, name)) continue;
+    if (id && record.process) record.process = NewProcessId(name, *id);
     RETURN_IF_ERROR(writer_->Write(record));
   }
+}
+
+TraceWriterOptions PackedTraceOptions() {
+  TraceWriterOptions options;
+  options.zstd_level = 22;
+  options.records_per_frame = 262'144;  // the format's bound
+  return options;
 }
 
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,

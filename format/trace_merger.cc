@@ -1,0 +1,241 @@
+#include "format/trace_merger.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "format/io_record.h"
+#include "format/loss.h"
+#include "format/trace.pb.h"
+#include "format/trace_reader.h"
+
+namespace blktape {
+namespace {
+
+// Times of a trace may be anything: wraps rather than overflows.
+int64_t Sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+int64_t Difference(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+// One trace, a record ahead.
+class Source : public TraceObserver {
+ public:
+  Status Open(const std::string& path) {
+    ASSIGN_OR_RETURN(reader_, TraceReader::Open(path, this));
+    return OkStatus();
+  }
+  const proto::Header& header() const { return reader_->header(); }
+  TraceReader* reader() { return reader_.get(); }
+  bool has_record() const { return has_record_; }
+  // Its place among all: where no time is known, where it stands.
+  int64_t place_ns() const { return place_ns_; }
+
+  // To be called before the first record is written.
+  void Aim(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns) {
+    writer_ = writer;
+    devices_ = std::move(devices);
+    shift_ns_ = shift_ns;
+    for (const std::function<void()>& told : before_) told();
+    before_.clear();
+  }
+  // The first record is read before the shift may be known: its time tells the shift.
+  Status ReadFirst() { return Read(); }
+  std::optional<int64_t> first_ns() const {
+    return has_record_ ? record_.arrival_ns() : std::nullopt;
+  }
+  void PlaceFirst() { Place(); }
+
+  Status WriteAndReadOn(MergeReport* report) {
+    IoRecord record = record_;
+    record.device = devices_[record.device];
+    for (std::optional<int64_t>* const time :
+         {&record.queue_ns, &record.issue_ns, &record.complete_ns}) {
+      if (*time) *time = Sum(**time, shift_ns_);
+    }
+    if (record.process) record.process = ProcessId(*record.process);
+    RETURN_IF_ERROR(writer_->Write(record));
+    ++report->records;
+    const int64_t before_ns = place_ns_;
+    RETURN_IF_ERROR(Read());
+    Place();
+    if (place_ns_ < before_ns) ++report->late;
+    return status_;
+  }
+
+ private:
+  Status Read() {
+    ASSIGN_OR_RETURN(has_record_, reader_->Next(&record_));
+    return OkStatus();
+  }
+  void Place() {
+    const std::optional<int64_t> ns = has_record_ ? record_.arrival_ns() : std::nullopt;
+    if (ns) place_ns_ = Sum(*ns, shift_ns_);
+  }
+  std::optional<uint32_t> ProcessId(uint32_t id) {
+    const auto known = process_ids_.find(id);
+    if (known != process_ids_.end()) return known->second;
+    const std::string_view name = reader_->ProcessName(id);
+    if (name.empty()) return std::nullopt;
+    return process_ids_.emplace(id, writer_->ProcessId(name)).first->second;
+  }
+  void Keep(const Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  void OnLoss(const proto::Loss& loss) override {
+    if (IsHarmlessDamage(loss)) return;
+    if (writer_ == nullptr) {
+      before_.push_back([this, loss] { OnLoss(loss); });
+      return;
+    }
+    proto::Loss moved = loss;
+    if (loss.has_from_ns()) moved.set_from_ns(Sum(loss.from_ns(), shift_ns_));
+    if (loss.has_to_ns()) moved.set_to_ns(Sum(loss.to_ns(), shift_ns_));
+    if (loss.has_device() && loss.device() < devices_.size()) {
+      moved.set_device(devices_[loss.device()]);
+    }
+    Keep(writer_->WriteLoss(moved));
+  }
+  void OnMark(const proto::Mark& mark) override {
+    if (writer_ == nullptr) {
+      before_.push_back([this, mark] { OnMark(mark); });
+      return;
+    }
+    proto::Mark moved = mark;
+    moved.set_at_ns(Sum(mark.at_ns(), shift_ns_));
+    Keep(writer_->WriteMark(moved));
+  }
+  void OnQueuedSizes(const proto::QueuedSizes& sizes) override {
+    if (writer_ == nullptr) {
+      before_.push_back([this, sizes] { OnQueuedSizes(sizes); });
+      return;
+    }
+    for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
+      writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
+    }
+    writer_->CountQueued(Op::kFlush, 0, sizes.flushes_asked());
+    writer_->CountFlaggedWrites(sizes.flagged_writes());
+  }
+
+  std::unique_ptr<TraceReader> reader_;
+  TraceWriter* writer_ = nullptr;
+  std::vector<uint32_t> devices_;  // place in the merged header
+  int64_t shift_ns_ = 0;
+  IoRecord record_;
+  bool has_record_ = false;
+  int64_t place_ns_ = INT64_MIN;
+  Status status_;
+  std::vector<std::function<void()>> before_;  // what was met before the first record
+  std::unordered_map<uint32_t, uint32_t> process_ids_;
+};
+
+// The same disk of the same machine, as far as two traces tell.
+bool SameDisk(const proto::Device& a, const proto::Device& b) {
+  return a.name() == b.name() && a.major() == b.major() && a.minor() == b.minor() &&
+         a.model() == b.model() && a.size_bytes() == b.size_bytes();
+}
+
+}  // namespace
+
+Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
+                                const std::string& to_path, MergeClock clock,
+                                const TraceWriterOptions& options) {
+  MergeReport report;
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const std::string& path : from_paths) {
+    sources.push_back(std::make_unique<Source>());
+    RETURN_IF_ERROR(sources.back()->Open(path));
+    RETURN_IF_ERROR(sources.back()->ReadFirst());
+  }
+  const proto::Header& first = sources.front()->header();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const proto::Header& header = sources[i]->header();
+    int64_t shift_ns = 0;
+    if (clock == MergeClock::kWall) {
+      if (!header.has_start() || !first.has_start()) {
+        return Status(StatusCode::kFailedPrecondition,
+                      from_paths[header.has_start() ? 0 : i] +
+                          ": does not know the wall clock\n"
+                          "  try:  --clock same, if all were recorded on one machine without a "
+                          "restart of it between them,\n        or --clock start, which makes the "
+                          "first I/Os coincide");
+      }
+      const int64_t own_ns = Difference(header.start().wall_ns(), header.start().monotonic_ns());
+      const int64_t first_ns = Difference(first.start().wall_ns(), first.start().monotonic_ns());
+      shift_ns = Difference(own_ns, first_ns);
+    } else if (clock == MergeClock::kStart) {
+      const auto own_ns = sources[i]->first_ns();
+      const auto first_ns = sources.front()->first_ns();
+      if (own_ns && first_ns) shift_ns = Difference(*first_ns, *own_ns);
+    }
+    report.shifts_ns.push_back(shift_ns);
+  }
+
+  proto::Header merged = first;
+  merged.set_source("merge");
+  std::vector<std::vector<uint32_t>> devices(sources.size());
+  merged.clear_devices();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const proto::Header& header = sources[i]->header();
+    for (const proto::Device& device : header.devices()) {
+      std::optional<uint32_t> place;
+      bool named = false;
+      for (int j = 0; j < merged.devices_size(); ++j) {
+        named |= merged.devices(j).name() == device.name();
+        if (i > 0 && header.host() == first.host() && SameDisk(merged.devices(j), device)) {
+          place = static_cast<uint32_t>(j);
+        }
+      }
+      if (!place) {
+        place = static_cast<uint32_t>(merged.devices_size());
+        proto::Device* const added = merged.add_devices();
+        *added = device;
+        if (named) {
+          added->set_name(device.name() + "." + std::to_string(i + 1));
+          report.renamed.push_back(device.name() + " of " + from_paths[i] + " is " + added->name());
+        }
+      }
+      devices[i].push_back(*place);
+    }
+    if (i == 0) continue;
+    for (const std::string& filter : header.filters()) merged.add_filters(filter);
+    if (header.host() != first.host()) merged.set_host(merged.host() + ", " + header.host());
+  }
+
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
+                   TraceWriter::Create(to_path, merged, options));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    sources[i]->Aim(writer.get(), devices[i], report.shifts_ns[i]);
+    sources[i]->PlaceFirst();
+  }
+  // Few traces: whoever looks at all of them finds the earliest soon enough.
+  while (true) {
+    Source* earliest = nullptr;
+    for (const std::unique_ptr<Source>& source : sources) {
+      if (!source->has_record()) continue;
+      if (earliest == nullptr || source->place_ns() < earliest->place_ns()) earliest = source.get();
+    }
+    if (earliest == nullptr) break;
+    RETURN_IF_ERROR(earliest->WriteAndReadOn(&report));
+  }
+  proto::Summary extra;
+  for (const std::unique_ptr<Source>& source : sources) {
+    report.lost_events += source->reader()->lost_events();
+    const auto& summary = source->reader()->summary();
+    if (!summary) continue;
+    extra.set_own_excluded(extra.own_excluded() + summary->own_excluded());
+    extra.set_own_excluded_bytes(extra.own_excluded_bytes() + summary->own_excluded_bytes());
+    extra.set_filtered(extra.filtered() + summary->filtered());
+  }
+  RETURN_IF_ERROR(writer->Finish(extra));
+  return report;
+}
+
+}  // namespace blktape

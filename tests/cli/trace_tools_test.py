@@ -1,0 +1,236 @@
+"""cut, merge, diff, anonymize and pack, each against what its help promises."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from tests.harness import blktape, cases
+
+MAKE_TRACE = "tests/support/make_trace"
+DATA = "tests/capture/data"
+HEADER = ",".join(blktape.COLUMNS) + "\n"
+
+
+class TraceToolsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="blktape-test.", dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def trace(self, name, rows):
+        with open(self.path(name + ".csv"), "w", encoding="utf-8") as file:
+            file.write(HEADER + "".join(rows))
+        blktape.ok("import", self.path(name + ".csv"), "-o", self.path(name))
+        return self.path(name)
+
+    def desktop(self, count=20_000, name="day.tape"):
+        subprocess.run([MAKE_TRACE, self.path(name), str(count), "600", "kind=desktop"], check=True)
+        return self.path(name)
+
+    def recording(self, disk="nvme0n1"):
+        trace = self.path(disk + ".tape")
+        blktape.ok("import", "%s/%s.blktrace.0.zst" % (DATA, disk), "%s/%s.blktrace.1.zst" % (DATA, disk), "-o", trace)
+        return trace
+
+    def cut(self, trace, *words, accept=(0,)):
+        out = self.path("cut.tape")
+        if os.path.exists(out):
+            os.remove(out)
+        blktape.ok("cut", trace, *words, "-o", out, accept=accept)
+        return blktape.dump(out, accept=accept)
+
+    def test_cut_keeps_what_it_is_told_to(self):
+        trace = self.recording()
+        rows = blktape.dump(trace)
+        first = int(rows[0]["queue_ns"])
+
+        def arrival(row):
+            return int(row["queue_ns"] or row["issue_ns"]) - first
+        for words, keeps in (
+                (("--from", "10s", "--to", "20s"), lambda row: 10e9 <= arrival(row) < 20e9),
+                (("--op", "write,flush"), lambda row: row["op"] in ("write", "flush")),
+                (("--process", "dpkg", "--process", "git"), lambda row: row["process"] in ("dpkg", "git")),
+                (("--device", "nvme0n1", "--size", "4k"), lambda row: row["bytes"] == "4096"),
+                (("--size", "8k-64k"), lambda row: 8192 <= int(row["bytes"]) <= 65536),
+                (("--size", "1M-"), lambda row: int(row["bytes"]) >= 1 << 20),
+                (("--lba", "0-2047"), lambda row: not row["lba"] or int(row["lba"]) <= 2047),
+                (("--op", "read", "--to", "5s"), lambda row: row["op"] == "read" and arrival(row) < 5e9)):
+            with self.subTest(words):
+                expected = [row for row in rows if keeps(row)]
+                self.assertTrue(0 < len(expected) < len(rows))
+                self.assertEqual(self.cut(trace, *words), expected)
+
+    def test_cut_says_in_the_trace_what_it_left_out(self):
+        self.cut(self.recording(), "--op", "read", "--from", "1s")
+        info = json.loads(blktape.ok("info", "--json", self.path("cut.tape")).stdout)
+        self.assertEqual(info["header"]["filters"], ["op=read", "from 1.00 s"])
+
+    def test_cut_of_what_is_not_there_is_refused(self):
+        trace = self.recording()
+        for words in ((), ("--device", "sdz"), ("--from", "2s", "--to", "1s"), ("--size", "64k-4k"), ("--from", "10000s")):
+            done = blktape.run("cut", trace, *words, "-o", self.path("x.tape"))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertFalse(os.path.exists(self.path("x.tape.partial")))
+
+    def test_merge_puts_traces_on_one_clock(self):
+        one = self.trace("one.tape", ["100,,,sda,read,,0,512,,,,\n", "300,400,500,sda,write,,8,512,,,p,\n"])
+        two = self.trace("two.tape", ["1200,,,sdb,read,,0,512,,,p,\n", "1250,1260,1300,sdb,read,,8,512,,,q,\n"])
+        blktape.ok("merge", one, two, "--clock", "same", "-o", self.path("same.tape"))
+        self.assertEqual([(row["queue_ns"], row["device"], row["process"]) for row in blktape.dump(self.path("same.tape"))],
+                         [("100", "sda", ""), ("300", "sda", "p"), ("1200", "sdb", "p"), ("1250", "sdb", "q")])
+        said = blktape.ok("merge", one, two, "--clock", "start", "-o", self.path("start.tape")).stdout
+        self.assertIn("two.tape: -1.10 us", said)
+        self.assertEqual([(row["queue_ns"], row["issue_ns"], row["complete_ns"]) for row in blktape.dump(self.path("start.tape"))],
+                         [("100", "", ""), ("100", "", ""), ("150", "160", "200"), ("300", "400", "500")])
+        refused = blktape.run("merge", one, two, "-o", self.path("wall.tape"))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("--clock same", refused.stderr)
+
+    def test_merge_by_the_wall_clock(self):
+        # Alibaba's times are of the epoch: clock and wall clock agree.
+        paths = []
+        for name, times in (("a", (5, 30)), ("b", (10, 20))):
+            with open(self.path(name + ".csv"), "w", encoding="utf-8") as file:
+                file.writelines("%d,R,0,512,%d\n" % (7 if name == "a" else 8, 1_577_808_144_000_000 + time) for time in times)
+            blktape.ok("import", self.path(name + ".csv"), "-o", self.path(name + ".tape"))
+            paths.append(self.path(name + ".tape"))
+        blktape.ok("merge", *paths, "-o", self.path("m.tape"))
+        rows = blktape.dump(self.path("m.tape"))
+        self.assertEqual([row["device"] for row in rows], ["volume7", "volume8", "volume8", "volume7"])
+
+    def test_merge_of_parts_is_the_whole(self):
+        trace = self.desktop()
+        for name, words in (("a", ("--op", "read")), ("b", ("--op", "write,discard,flush"))):
+            blktape.ok("cut", trace, *words, "-o", self.path(name + ".tape"))
+        blktape.ok("merge", self.path("a.tape"), self.path("b.tape"), "--clock", "same", "-o", self.path("m.tape"))
+
+        def key(row):
+            return [row[column] for column in blktape.COLUMNS]
+        self.assertEqual(sorted(blktape.dump(self.path("m.tape")), key=key), sorted(blktape.dump(trace), key=key))
+
+    def test_diff_of_a_trace_with_itself_finds_nothing(self):
+        trace = self.recording()
+        said = json.loads(blktape.ok("diff", trace, trace, "--json").stdout)
+        self.assertEqual((said["words"], said["read_sizes_apart"], said["write_sizes_apart"]), ([], 0, 0))
+        for effect in said["effects"]:
+            self.assertEqual((effect["b_larger"], effect["size"]), (0.5, "none"))
+        for figure in said["figures"]:
+            self.assertEqual(figure.get("a"), figure.get("b"))
+
+    def test_diff_says_what_differs_by_how_much(self):
+        # 100 reads of 4 KiB, service 1 to 100 us; in B 8 KiB, and each 50 us longer. Of the pairs with values i and j + 50,
+        # i and j of 1 to 100, B is larger where j > i - 50: 10,000 - (1 + ... + 49) - 50 / 2 of them: 0.875 with ties halved.
+        one = self.trace("a.tape", [",%d,%d,sda,read,,%d,4096,,,,\n" % (i * 1_000_000, i * 1_000_000 + (i + 1) * 1000, 100_000 - i * 64)
+                                    for i in range(100)])
+        two = self.trace("b.tape", [",%d,%d,sda,read,,%d,8192,,,,\n" % (i * 1_000_000, i * 1_000_000 + (i + 51) * 1000, 100_000 - i * 64)
+                                    for i in range(100)])
+        said = json.loads(blktape.ok("diff", one, two, "--json").stdout)
+        self.assertEqual(said["read_sizes_apart"], 1)
+        effect, = said["effects"]
+        self.assertEqual(effect["name"], "service of reads")
+        self.assertAlmostEqual(effect["b_larger"], 0.875, places=3)
+        self.assertEqual(effect["size"], "large")
+        text = blktape.ok("diff", one, two).stdout
+        self.assertIn("service of reads takes longer in B: with probability 0.88 (large effect)", text)
+        self.assertIn("the sizes of reads are others: 100 %", text)
+        self.assertIn("exactly 4 KiB", text)
+        for line in text.replace(self.folder, "").splitlines():
+            self.assertLess(len(line), 80, line)
+
+    def anonymized(self, trace, *words):
+        out = self.path("anonymous.tape")
+        if os.path.exists(out):
+            os.remove(out)
+        blktape.ok("anonymize", trace, *words, "-o", out)
+        return out
+
+    def test_anonymize_leaves_no_name(self):
+        trace = self.recording()
+        out = self.anonymized(trace)
+        content = subprocess.run(["zstd", "-dcq", out], stdout=subprocess.PIPE, check=True).stdout
+        names = {row["process"] for row in blktape.dump(trace) if row["process"]} | {"nvme0n1", "blktrace.0"}
+        for name in names:
+            # Shorter words stand by chance among the numbers.
+            self.assertFalse(len(name) > 3 and name.encode() in content, name)
+        info = json.loads(blktape.ok("info", "--json", out).stdout)
+        self.assertFalse(set(info["header"]) & {"host", "kernel", "start", "timezone", "imported_from", "command"})
+        self.assertEqual(info["header"]["devices"][0]["name"], "disk0")
+
+    def test_anonymize_keeps_times_and_all_that_depends_on_nearness(self):
+        trace = self.recording()
+        before = blktape.dump(trace)
+        after = blktape.dump(self.anonymized(trace))
+        for column in ("queue_ns", "issue_ns", "complete_ns", "op", "flags", "bytes", "error", "cpu"):
+            self.assertEqual([row[column] for row in after], [row[column] for row in before], column)
+        # The same process, the same name.
+        self.assertEqual(len({(old["process"], new["process"]) for old, new in zip(before, after)}),
+                         len({row["process"] for row in before}))
+        # Whatever two I/Os touch in common, and in which order, is the same: so is every reuse and overwrite.
+        spans = [[(int(row["lba"]), int(row["lba"]) + int(row["bytes"]) // 512) for row in rows
+                  if row["lba"] and row["op"] in ("read", "write")] for rows in (before, after)]
+        self.assertNotEqual(spans[0], spans[1])
+        for i in range(1, len(spans[0])):
+            for back in (1, 2, 5, 40):
+                if i < back:
+                    continue
+                (a, b), (c, d) = spans[0][i - back], spans[0][i]
+                (e, f), (g, h) = spans[1][i - back], spans[1][i]
+                if max(a, c) <= min(b, d):  # overlap or adjoin
+                    self.assertEqual(c - a, g - e)
+                self.assertEqual(max(a, c) < min(b, d), max(e, g) < min(f, h))
+        self.assertEqual([begin % 2048 for begin, _ in spans[0]], [begin % 2048 for begin, _ in spans[1]])
+        was, now = (json.loads(blktape.ok("analyze", "--json", one).stdout) for one in (trace, self.path("anonymous.tape")))
+        for key in ("addresses", "sequential", "footprint", "sizes"):
+            self.assertEqual(was.get(key), now.get(key))
+
+    def test_anonymize_never_gives_the_same_places_twice(self):
+        trace = self.desktop()
+        first = [row["lba"] for row in blktape.dump(self.anonymized(trace))]
+        second = [row["lba"] for row in blktape.dump(self.anonymized(trace))]
+        self.assertNotEqual(first, second)
+        kept = blktape.dump(self.anonymized(trace, "--keep-addresses"))
+        self.assertEqual([row["lba"] for row in kept], [row["lba"] for row in blktape.dump(trace)])
+
+    def test_pack_holds_the_same_in_less(self):
+        trace = self.recording("loop2")
+        blktape.ok("pack", trace, "-o", self.path("packed.tape"))
+        self.assertEqual(blktape.ok("dump", "--csv", self.path("packed.tape")).stdout, blktape.ok("dump", "--csv", trace).stdout)
+        self.assertLess(blktape.size(self.path("packed.tape")), 0.97 * blktape.size(trace))
+        self.assertLess(blktape.size(self.path("packed.tape")) / 35_086, 6.45)
+        was, now = (json.loads(blktape.ok("info", "--json", one).stdout) for one in (trace, self.path("packed.tape")))
+        self.assertEqual(was["header"], now["header"])
+
+    def test_losses_go_with_the_trace(self):
+        # Two rows dropped at import.
+        with open(self.path("lossy.csv"), "w", encoding="utf-8") as file:
+            file.write(HEADER + "1,,,sda,read,,0,512,,,,\n" + "x\n" * 2 + "5,,,sda,read,,8,512,,,,\n")
+        blktape.ok("import", self.path("lossy.csv"), "-o", self.path("lossy.tape"), accept=(3,))
+        for words in (("cut", self.path("lossy.tape"), "--op", "read"), ("pack", self.path("lossy.tape")),
+                      ("anonymize", self.path("lossy.tape")),
+                      ("merge", self.path("lossy.tape"), self.path("lossy.tape"), "--clock", "same")):
+            with self.subTest(words[0]):
+                out = self.path(words[0] + ".tape")
+                blktape.ok(*words, "-o", out, accept=(3,))
+                info = json.loads(blktape.ok("info", "--json", out, accept=(3,)).stdout)
+                self.assertEqual(info["losses"][0]["count"], 4 if words[0] == "merge" else 2)
+
+    def test_nothing_is_overwritten(self):
+        trace = self.recording()
+        with open(self.path("there.tape"), "w", encoding="utf-8") as file:
+            file.write("precious")
+        for words in (("cut", trace, "--op", "read"), ("merge", trace, trace, "--clock", "same"), ("anonymize", trace), ("pack", trace)):
+            with self.subTest(words[0]):
+                done = blktape.run(*words, "-o", self.path("there.tape"))
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("there.tape", done.stderr)
+                with open(self.path("there.tape"), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "precious")
+
+
+if __name__ == "__main__":
+    cases.main()
