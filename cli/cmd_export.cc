@@ -163,8 +163,7 @@ Command ExportCommand() {
           "blktape export monday.tape --to fio-iolog -o monday.fio\n"
           "blktape export monday.tape --to blktrace -o sda    makes sda.blktrace.0 ...\n"
           "blktape export monday.tape --to perfetto -o monday.json\n"
-          "blktape export monday.tape --to jsonl -o - | jq .bytes\n"
-          "blktape export --list-formats",
+          "blktape export monday.tape --to jsonl -o - | jq .bytes",
       .declare = [names](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<ExportOptions>();
         flags->Positional("TRACE", &options->trace,

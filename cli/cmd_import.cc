@@ -297,7 +297,6 @@ Command ImportCommand() {
       "blktape import CAMRESWEBA03-lvm0.csv.gz -o web.tape\n"
       "blktape import iotrace.tar.xz -o cas.tape\n"
       "blktape import rows.csv --columns time:us,op,offset,size -o rows.tape\n"
-      "blktape import --list-formats\n"
       "blkparse -i sda -d - -O | blktape import - -o monday.tape";
   command.declare = [](Flags* flags) -> std::function<int()> {
     auto options = std::make_shared<ImportOptions>();
