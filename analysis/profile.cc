@@ -421,6 +421,12 @@ void ProfileBuilder::OnMark(const proto::Mark& mark) {
     case proto::DEVICE_ADDED:
       what = "a device was added";
       break;
+    case proto::PHASE_BEGIN:
+      what = "a phase begins";
+      break;
+    case proto::PHASE_END:
+      what = "a phase ends";
+      break;
     default:
       what = "mark";
       break;

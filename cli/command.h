@@ -69,6 +69,7 @@ Command MergeCommand();
 Command DiffCommand();
 Command AnonymizeCommand();
 Command PackCommand();
+Command MarkCommand();
 Command RecordCommand();
 Command AnalyzeCommand();
 Command ReplayCommand();

@@ -5,6 +5,7 @@ int main(int argc, char** argv) {
   return blktape::RunMain(argc, argv,
                           {
                               blktape::RecordCommand(),
+                              blktape::MarkCommand(),
                               blktape::ImportCommand(),
                               blktape::ExportCommand(),
                               blktape::InfoCommand(),

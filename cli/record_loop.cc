@@ -11,6 +11,7 @@
 #include "capture/session/live_figures.h"
 #include "capture/source/live_source.h"
 #include "cli/child_command.h"
+#include "cli/mark_socket.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/record_signals.h"
@@ -98,6 +99,7 @@ class RecordLoop {
       const bool watched = options_.live_line || child_ != nullptr || options_.duration_ns;
       ASSIGN_OR_RETURN(const bool more, session_->Turn(watched ? kTurnMs : kQuietTurnMs));
       const int64_t now_ns = Clock::Monotonic()->NowNs();
+      RETURN_IF_ERROR(WriteMarks(now_ns));
       Report(now_ns);
       Rotate(now_ns);
       if (now_ns >= next_make_room_ns_) MakeRoom(now_ns);
@@ -115,6 +117,13 @@ class RecordLoop {
       names.push_back(device.description.name());
     }
     return names;
+  }
+
+  Status WriteMarks(int64_t now_ns) {
+    for (const proto::Mark& mark : marks_.Receive(now_ns)) {
+      RETURN_IF_ERROR(session_->WriteMark(mark));
+    }
+    return OkStatus();
   }
 
   void UpdateStatus() { status_.Update(figures_, session_->file().path()); }
@@ -201,6 +210,7 @@ class RecordLoop {
   Display display_;
   DirtyPages dirty_;
   RecordStatusFile status_;
+  MarkSocket marks_;
   RotationClock rotation_;
   ServiceNotify service_;
   std::unique_ptr<ChildCommand> child_;

@@ -70,6 +70,9 @@ class CaptureSession {
   // A disk has come that is to be recorded: it will be from the next file on.
   bool WantsNewFile() const;
 
+  // Writes a mark at this place of the trace.
+  Status WriteMark(const proto::Mark& mark) { return file_->WriteMark(mark); }
+
   // Ends the recording: what is in flight and in the rings is delivered, the trace finished.
   Status Finish();
 
