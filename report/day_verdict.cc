@@ -81,9 +81,9 @@ std::vector<Sentence> DayVerdict(const Profile& profile) {
     }
     busy.words.push_back({"."});
     verdict.push_back(std::move(busy));
-    verdict.push_back({{{"Software waited for it for "},
+    verdict.push_back({{{"Software waited for it "},
                         {FormatDurationNs(profile.wait_ns), true},
-                        {" of "},
+                        {" in "},
                         {FormatDurationNs(profile.observed_ns), true},
                         {": reads, sync writes and flushes."}}});
   }
