@@ -32,8 +32,6 @@ SIZE_MIB = 2048
 # By about how many times slower than the first they are: read, write, flush in us, ns a byte, units.
 SPEEDS = {"1": (120, 60, 400, 0.5, 8), "2": (240, 120, 800, 1, 8), "5": (600, 400, 2000, 2.5, 8),
           "10": (1200, 1500, 4000, 5, 4), "30": (3600, 1800, 12000, 15, 4)}
-# Who works goes before what else the machine does, and the disk before both.
-NICE = ("nice", "-n", "-10")
 CLOSED, OPEN = "closed", "open"
 FIGURES = ("wait", "mean", "p99", "length")
 
@@ -78,8 +76,8 @@ def live(bench, disk, workload, seed, trace):
         subprocess.run([*words, "prepare", *place], check=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(trace)
-        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--", *NICE, *words, "work",
-                   *place, timeout_s=900)
+        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--", *words, "work", *place,
+                   timeout_s=900)
     finally:
         subprocess.run(["umount", point], check=True)
     return figures(trace)
