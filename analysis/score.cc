@@ -115,7 +115,7 @@ SampledLogScore EstimateLogScore(const SampleDesign& design,
   result.log_score = LogScore(reference_total, drive_total, weights);
   // The jackknife: each window left out in turn, which tells how far the draw puts the logarithm
   // off, and to which side. Where a stratum was drawn whole, nothing is left to chance.
-  double sum_of_inverse_degrees = 0;
+  size_t strata_left_to_chance = 0;
   double bias = 0;
   for (size_t h = 0; h < windows.size(); ++h) {
     const auto drawn = static_cast<double>(windows[h].size());
@@ -142,17 +142,13 @@ SampledLogScore EstimateLogScore(const SampleDesign& design,
     for (const double one : without) squares += (one - mean) * (one - mean);
     const double variance = left_to_chance * (drawn - 1) / drawn * squares / (segments * segments);
     result.sampling.variance += variance;
-    sum_of_inverse_degrees += variance * variance / (drawn - 1);
+    ++strata_left_to_chance;
     bias += left_to_chance * (drawn - 1) *
             (mean - LogOf(reference_total[k], drive_total[k], weights)) / segments;
   }
   result.log_score -= bias;
-  result.sampling.degrees = 1;
-  if (sum_of_inverse_degrees > 0) {
-    const double degrees =
-        result.sampling.variance * result.sampling.variance / sum_of_inverse_degrees;
-    result.sampling.degrees = std::max(degrees / kSamplingDegreesOneOf, 1.0);
-  }
+  result.sampling.degrees =
+      std::max(static_cast<double>(strata_left_to_chance) / kSamplingDegreesOneOf, 1.0);
   return result;
 }
 

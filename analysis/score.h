@@ -31,10 +31,9 @@ inline constexpr int64_t kWorkdayNs = 8 * 3600 * kNanosPerSecond;
 // [cycle][window][cost].
 using Cycles = std::vector<std::vector<SegmentCosts>>;
 
-// Variances of two windows each, from distributions with a long tail, are worth less than the
-// degrees of freedom that Welch and Satterthwaite give them: so many times less
-// (docs/decisions.md).
-inline constexpr double kSamplingDegreesOneOf = 4;
+// Degrees of freedom of the draw: one for so many strata that are left to chance. A few of them make
+// up most of the error, and which they are differs from drive to drive (docs/decisions.md).
+inline constexpr double kSamplingDegreesOneOf = 8;
 
 // How the windows of a sampled score were drawn: from each stratum at random, without repeats. A
 // stratum is a part of one segment. docs/score.md, "Sample".

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/piece.h"

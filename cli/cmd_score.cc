@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
@@ -25,7 +26,7 @@
 #include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
-#include "report/score_report.h"
+#include "report/score_report_out.h"
 
 namespace blktape {
 namespace {

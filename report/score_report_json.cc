@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/report_json.h"
-#include "report/score_report.h"
+#include "report/score_report_out.h"
 
 namespace blktape {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/quantity.h"
 #include "report/report_text.h"
-#include "report/score_report.h"
+#include "report/score_report_out.h"
 
 namespace blktape {
 namespace {

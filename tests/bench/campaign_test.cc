@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/invalid_reason.h"
+#include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -23,7 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replay/replayer.h"
-#include "report/score_report.h"
+#include "report/score_report_out.h"
 
 namespace blktape {
 namespace {

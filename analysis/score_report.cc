@@ -1,4 +1,4 @@
-#include "report/score_report.h"
+#include "analysis/score_report.h"
 
 namespace blktape {
 

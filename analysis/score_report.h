@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,11 +93,5 @@ struct ScoreReport {
   // What the score would be if the repeated cycles counted; absent where there is none of either.
   std::optional<double> score_with_repeated() const;
 };
-
-// The JSON of `blktape score --json` and of report.json; keys are defined in docs/score.md and
-// stay.
-nlohmann::ordered_json ScoreJson(const ScoreReport& report);
-// Below 80 columns. An invalid score is never shown without saying so.
-std::string ScoreText(const ScoreReport& report);
 
 }  // namespace blktape

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "analysis/score_report.h"
+
+namespace blktape {
+
+// The JSON of `blktape score --json` and of report.json; keys are defined in docs/score.md and
+// stay.
+nlohmann::ordered_json ScoreJson(const ScoreReport& report);
+// Below 80 columns. An invalid score is never shown without saying so.
+std::string ScoreText(const ScoreReport& report);
+
+}  // namespace blktape
