@@ -16,7 +16,6 @@
 #include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
 #include "replay/target/queue_setting.h"
-#include "report/score_report.h"
 
 namespace blktape {
 
