@@ -14,9 +14,11 @@ Status DropCapabilities(const std::vector<int>& kept = {});
 // Whether the calling thread has this capability in effect.
 bool HasCapability(int capability);
 
-// Refuses (EPERM), for all threads of this process and for good: running programs, mounting,
-// loading modules, tracing other processes, changing users, and sockets other than local ones.
-// kUnavailable where the kernel has no seccomp.
+// Refuses (EPERM), for all threads of this process and for good, every system call but those that a
+// running recording needs: files, memory, threads, signals, time, local sockets, maps of BPF. So
+// neither programs, io_uring, mounts, modules, other processes' memory and descriptors, users,
+// sockets of a network, BPF programs nor input for a terminal. kUnavailable where the kernel has no
+// seccomp, else the failure with which a rule was not taken; then nothing is refused.
 Status ForbidUnusedSystemCalls();
 
 }  // namespace blktape
