@@ -167,7 +167,7 @@ struct ProfileBuilder::Impl {
     if (options.device && *options.device != io.device) return false;
     if (!options.from_ns && !options.to_ns) return true;
     if (!arrival_ns) return false;
-    const int64_t since_first_ns = *arrival_ns - *trace_first_ns;
+    const int64_t since_first_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns);
     if (options.from_ns && since_first_ns < *options.from_ns) return false;
     return !options.to_ns || since_first_ns < *options.to_ns;
   }
@@ -329,6 +329,7 @@ void ProfileBuilder::Expect(const proto::Summary& summary) {
       !IsPlausibleNs(summary.last_ns())) {
     return;
   }
+  in.trace_first_ns = summary.first_ns();
   int64_t end_ns = std::max<int64_t>(0, summary.last_ns() - summary.first_ns());
   if (in.options.to_ns) end_ns = std::min(end_ns, *in.options.to_ns);
   in.expected.length_ns = std::max<int64_t>(0, end_ns - in.options.from_ns.value_or(0));

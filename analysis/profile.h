@@ -190,7 +190,8 @@ class ProfileBuilder : public TraceObserver {
   explicit ProfileBuilder(const ProfileOptions& options = {});
   ~ProfileBuilder() override;
 
-  // What may be known of a trace before its records: from it steps of time and address get a good
+  // What may be known of a trace before its records: its first arrival, from which options count
+  // (else that of the first record that has one), and from it steps of time and address get a good
   // length at once. Call first, if at all.
   void Expect(const proto::Summary& summary);
   void Add(const IoRecord& record);

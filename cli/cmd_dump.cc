@@ -122,8 +122,7 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
   const auto opened = TraceReader::Open(options.trace, &losses);
   if (!opened.ok()) return Fail(opened.status());
   TraceReader& reader = **opened;
-  std::optional<int64_t> first_ns;
-  if (reader.summary() && reader.summary()->has_first_ns()) first_ns = reader.summary()->first_ns();
+  std::optional<int64_t> first_ns = FirstArrival(reader.summary());
   ArrivalSpan met;
   if (from && reader.summary()) {
     const Status begins = CheckPieceBegins(options.from_ns, reader.summary(), met);

@@ -50,9 +50,15 @@ int RecoverOne(const RecoverOptions& options) {
     if (const Status synced = SyncFolderOf(options.input); !synced.ok()) return Fail(synced);
   }
   std::printf("%s: %s I/Os recovered\n", output.c_str(), FormatCount(report->records).c_str());
-  if (report->was_harmlessly_damaged && report->was_whole) {
+  if (report->unknown_messages > 0) {
+    std::printf("  %s of a newer version are kept, but this one cannot tell whether they hold\n",
+                (FormatCount(report->unknown_messages) +
+                 (report->unknown_messages == 1 ? " message" : " messages"))
+                    .c_str());
+  }
+  if (report->harmlessly_damaged && report->whole) {
     std::printf("  the file was damaged, but no I/O of it is missing\n");
-  } else if (report->was_whole) {
+  } else if (report->whole) {
     std::printf("  the recording was finished and whole%s\n",
                 options.input.ends_with(kPartialSuffix) ? "; only its name was missing" : "");
   }
@@ -62,7 +68,7 @@ int RecoverOne(const RecoverOptions& options) {
   for (const auto& [reason, total] : losses.by_reason()) {
     std::printf("  %s: %s\n", LossReasonName(reason), LossAmount(total).c_str());
   }
-  return report->lost_events > 0 ? kExitDegraded : kExitOk;
+  return report->lost_events > 0 || report->unknown_messages > 0 ? kExitDegraded : kExitOk;
 }
 
 // What recorders that died have left in a folder, as one does with --rotate.

@@ -20,8 +20,8 @@ class StreamEnds {
  public:
   uint64_t& operator[](const IoRecord& io) {
     const size_t op = static_cast<size_t>(io.op);
-    if (io.device < kNear) return near_[io.device * kOpCount + op];
-    return far_[uint64_t{io.device} * kOpCount + op];
+    if (io.device < kNear && op < kOpCount) return near_[io.device * kOpCount + op];
+    return far_[uint64_t{io.device} << 8 | op];
   }
 
  private:
@@ -240,7 +240,19 @@ class BatchDecoder::Impl {
   uint64_t devices() const { return devices_; }
   void Drop() { left_ = 0; }
 
+  uint64_t unknown_ops() const { return unknown_ops_; }
+
   void Take(std::vector<IoRecord>* records) {
+    do {
+      TakeRows(records);
+      if (unknown_ops_ == 0) return;
+      std::erase_if(*records,
+                    [](const IoRecord& io) { return static_cast<int>(io.op) >= kOpCount; });
+    } while (records->empty() && left_ > 0);
+  }
+
+ private:
+  void TakeRows(std::vector<IoRecord>* records) {
     const size_t count = std::min(left_, kRows);
     left_ -= count;
     records->assign(blank_.begin(), blank_.begin() + static_cast<ptrdiff_t>(count));
@@ -270,7 +282,6 @@ class BatchDecoder::Impl {
     row_ += count;
   }
 
- private:
   static constexpr size_t kRows = 128;
   static_assert(kRows % 8 == 0);  // they begin at a byte of `present`
   struct ColumnLeft {
@@ -298,10 +309,8 @@ class BatchDecoder::Impl {
       }
     }
     devices_ = left_ == 0 ? 0 : Largest(columns_[kDevice].values) + 1;
-    if (Largest(columns_[kOp].values) >= kOpCount) {
-      return Status(StatusCode::kDataLoss,
-                    "column op: an operation this format version does not have");
-    }
+    const auto is_unknown = [](uint64_t op) { return op >= kOpCount; };
+    unknown_ops_ = Count(columns_[kOp].values, is_unknown);
     return OkStatus();
   }
 
@@ -333,7 +342,17 @@ class BatchDecoder::Impl {
                                                                : "its planes do not fit the bitmap";
   }
 
-  // What is left in a copy of `values`.
+  // Of what is left in a copy of `values`.
+  template <typename Is>
+  uint64_t Count(PlaneReader values, Is is) {
+    uint64_t count = 0;
+    while (values.left() != 0) {
+      const std::span<uint64_t> some = std::span(values_).first(std::min(values.left(), kRows));
+      values.Take(some);
+      count += static_cast<uint64_t>(std::ranges::count_if(some, is));
+    }
+    return count;
+  }
   uint64_t Largest(PlaneReader values) {
     uint64_t largest = 0;
     while (values.left() != 0) {
@@ -397,6 +416,7 @@ class BatchDecoder::Impl {
   size_t left_ = 0;  // records not yet taken
   size_t row_ = 0;   // the next one's
   uint64_t devices_ = 0;
+  uint64_t unknown_ops_ = 0;
   StreamEnds ends_;
   int64_t previous_ns_ = 0;  // arrival of the record before that has one
   uint64_t next_ordinal_ = 0;
@@ -419,6 +439,7 @@ BatchDecoder::BatchDecoder() : impl_(std::make_unique<Impl>()) {}
 BatchDecoder::~BatchDecoder() = default;
 Status BatchDecoder::Begin(const proto::RecordBatch& batch) { return impl_->Begin(batch); }
 uint64_t BatchDecoder::devices() const { return impl_->devices(); }
+uint64_t BatchDecoder::unknown_ops() const { return impl_->unknown_ops(); }
 void BatchDecoder::Take(std::vector<IoRecord>* records) { impl_->Take(records); }
 void BatchDecoder::Drop() { impl_->Drop(); }
 

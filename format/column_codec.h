@@ -49,6 +49,8 @@ class BatchDecoder {
   Status Begin(const proto::RecordBatch& batch);
   // One more than the largest of all its records; 0 if there are none.
   uint64_t devices() const;
+  // How many records have an op that only a newer version knows: they are not among those taken.
+  uint64_t unknown_ops() const;
   // Replaces `records` by the next ones; by none when all are taken.
   void Take(std::vector<IoRecord>* records);
   // Gives up what has not been taken.

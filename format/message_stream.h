@@ -9,12 +9,16 @@
 
 namespace blktape {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// The newest that this program reads. It writes kFormatVersionOfNeeds where a header names features
+// that a reader has to know, else 1, which every reader knows.
+inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersionOfNeeds = 2;
 
 // The largest message that is not a batch. Parsed, a hostile one takes at most some 100 MiB.
 inline constexpr size_t kMaxSmallMessageBytes = 8u << 20;
 // A frame with more is damaged, so that a few compressed bytes cannot mean hours of work.
 inline constexpr uint64_t kMaxFrameMessages = 1u << 20;
+inline constexpr int kMaxDevices = 4096;
 // What is kept of the text of a loss or a mark.
 inline constexpr size_t kMaxDetailBytes = 1024;
 

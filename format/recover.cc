@@ -19,14 +19,13 @@ Result<RecoverReport> RecoverTrace(const std::string& from_path, const std::stri
   }
   const std::string unnamed_path = to_path + ".recovering";
   std::remove(unnamed_path.c_str());  // of a recovery that died; its input is still there
-  const Result<RewriteReport> report = RewriteTrace(from_path, unnamed_path, options);
+  Result<RewriteReport> report = RewriteTrace(from_path, unnamed_path, options);
   Status status = report.ok() ? RenameDurably(unnamed_path, to_path) : report.status();
   if (!status.ok()) {
     std::remove(unnamed_path.c_str());
     return status;
   }
-  return RecoverReport{report->records, report->lost_events, report->whole,
-                       report->harmlessly_damaged};
+  return report;
 }
 
 }  // namespace blktape

@@ -1,23 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "base/status.h"
+#include "format/trace_copier.h"
 #include "format/trace_writer.h"
 
 namespace blktape {
 
-struct RecoverReport {
-  uint64_t records = 0;
-  // Events known to be missing in the recovered trace, a loss of unknown extent counted as one.
-  uint64_t lost_events = 0;
-  // The input was finished, and nothing that it once held is missing (a recorder can die between
-  // that and the new name).
-  bool was_whole = false;
-  // It was damaged at the cost of no event.
-  bool was_harmlessly_damaged = false;
-};
+// What was made of the input (`whole`: a recorder can die between finishing it and the new name).
+using RecoverReport = RewriteReport;
 
 // Makes a finished trace at `to_path` of the unfinished or damaged one at `from_path`: all records
 // of frames whose checksum holds; the rest stored as losses. `from_path` is never changed.

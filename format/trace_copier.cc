@@ -93,20 +93,26 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
   if (copier.unknown_columns() > 0) {
     return Status(StatusCode::kUnimplemented,
-                  from_path + ": has columns that this version does not know, written by blktape " +
+                  from_path +
+                      ": has columns or operations that this version does not know, written by "
+                      "blktape " +
                       reader->header().tool_version() + "\n  try:  that version");
   }
   proto::Summary summary = reader->summary().value_or(proto::Summary());
   summary.clear_frames();  // of the other file
   const bool whole = reader->summary() && summary.records() == writer->records() &&
-                     TallyOf(summary).lost_events() == reader->lost_events();
+                     TallyOf(summary).lost_events() == reader->lost_events() &&
+                     copier.unknown_messages() == 0;
   if (!whole) {
     summary.set_recovered(true);
     if (!summary.has_end() && copier.last_anchor()) *summary.mutable_end() = *copier.last_anchor();
   }
   RETURN_IF_ERROR(writer->Finish(summary));
-  return RewriteReport{writer->records(), reader->lost_events(), whole,
-                       copier.harmlessly_damaged()};
+  return RewriteReport{.records = writer->records(),
+                       .lost_events = reader->lost_events(),
+                       .whole = whole,
+                       .harmlessly_damaged = copier.harmlessly_damaged(),
+                       .unknown_messages = copier.unknown_messages()};
 }
 
 bool HasShortFrames(uint64_t frames, uint64_t records) {

@@ -28,8 +28,10 @@ class TraceCopier : public TraceObserver {
   const std::optional<proto::ClockAnchor>& last_anchor() const { return last_anchor_; }
   // Whether the file was damaged at the cost of no event.
   bool harmlessly_damaged() const { return harmlessly_damaged_; }
-  // Batches of which columns were left out that only a newer version knows.
+  // Batches of which columns or operations were left out that only a newer version knows.
   uint64_t unknown_columns() const { return unknown_columns_; }
+  // Messages of kinds that only a newer version knows: copied as they are, in their place.
+  uint64_t unknown_messages() const { return unknown_messages_; }
 
  protected:
   // False: leave the record out. `process` is its name, empty where not known; the record's process
@@ -51,6 +53,7 @@ class TraceCopier : public TraceObserver {
   void OnMark(const proto::Mark& mark) override;
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
   void OnUnknown(const proto::Message& message) override {
+    ++unknown_messages_;
     if (KeepsUnknown()) Keep(writer_->WriteUnknown(message));
   }
   void OnUnknownColumns() override { ++unknown_columns_; }
@@ -62,6 +65,7 @@ class TraceCopier : public TraceObserver {
   std::optional<proto::ClockAnchor> last_anchor_;
   bool harmlessly_damaged_ = false;
   uint64_t unknown_columns_ = 0;
+  uint64_t unknown_messages_ = 0;
   std::unordered_map<uint32_t, std::optional<uint32_t>> process_ids_;
 };
 
@@ -72,10 +76,13 @@ TraceWriterOptions PackedTraceOptions();
 struct RewriteReport {
   uint64_t records = 0;
   uint64_t lost_events = 0;
-  // The input was finished, and nothing that it once held is missing.
+  // The input was finished, nothing that it once held is missing, and all of it was understood.
   bool whole = false;
   // The input was damaged at the cost of no event, as in its seek table.
   bool harmlessly_damaged = false;
+  // Messages that only a newer version knows, copied as they are: what they say of the rest, if
+  // anything, may not hold for the copy.
+  uint64_t unknown_messages = 0;
 };
 
 // Puts something between a writer and the file it writes to, to slow it down or to watch it.
@@ -83,8 +90,8 @@ using SinkWrap = std::function<std::unique_ptr<ByteSink>(std::unique_ptr<ByteSin
 
 // Copies the trace at `from_path` into the new file `to_path` with full-size frames, finishes it
 // there and syncs it. If the input was not whole the copy says that it was recovered.
-// kUnimplemented, and no copy, if it has columns that only a newer version knows, which the copy
-// would lack.
+// kUnimplemented, and no copy, if it has columns or operations that only a newer version knows,
+// which the copy would lack.
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
                                    const TraceWriterOptions& options, const SinkWrap& wrap = {});
 

@@ -7,6 +7,11 @@
 
 namespace blktape {
 
+std::optional<int64_t> FirstArrival(const std::optional<proto::Summary>& summary) {
+  if (!summary || !summary->has_first_ns()) return std::nullopt;
+  return summary->first_ns();
+}
+
 Status CheckPieceBegins(int64_t from_ns, const std::optional<proto::Summary>& summary,
                         const ArrivalSpan& met) {
   ArrivalSpan span = met;

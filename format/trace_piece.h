@@ -21,6 +21,11 @@ struct ArrivalSpan {
   }
 };
 
+// The moment from which every verb counts --from and --to, as far as it is known before the records
+// are read: the earliest arrival of the whole trace, which its summary tells. Without one (a
+// .partial, a pipe) the arrival of the first record that has one stands for it.
+std::optional<int64_t> FirstArrival(const std::optional<proto::Summary>& summary);
+
 // kInvalidArgument, with the trace's length, where a piece that begins so long after the first
 // arrival begins after the last one. The summary tells when that was, of damaged records too;
 // without one `met` does, which is then to span the whole trace.

@@ -16,6 +16,7 @@
 #include "format/process_dictionary.h"
 #include "format/seek_table.h"
 #include "format/summary_check.h"
+#include "format/trace_identity.h"
 
 namespace blktape {
 namespace {
@@ -28,11 +29,20 @@ class TraceReaderImpl : public TraceReader {
         frames_(source_.get()) {}
 
   Status Begin() {
-    uint64_t end_bytes = 0;
-    ASSIGN_OR_RETURN(std::optional<proto::Summary> at_end, ReadSummaryFromEnd(&end_bytes));
+    ASSIGN_OR_RETURN(std::optional<End> end, ReadEnd());
     RETURN_IF_ERROR(ReadHeader());
+    RETURN_IF_ERROR(CheckUnderstood(header_, name()));
+    if (header_.devices_size() > kMaxDevices) {
+      return Status(StatusCode::kDataLoss, std::string(name()) + ": the header of the trace has " +
+                                               std::to_string(header_.devices_size()) +
+                                               " devices, and a trace has at most " +
+                                               std::to_string(kMaxDevices));
+    }
+    trace_ = FrameTrace(header_);
     // One that cannot be this trace's is met again, and reported, where it stands.
-    if (at_end && WhyNotOurs(*at_end, end_bytes) == nullptr) TakeSummary(*std::move(at_end));
+    if (end && end->trace == trace_ && WhyNotOurs(end->summary, end->end_bytes) == nullptr) {
+      TakeSummary(std::move(end->summary));
+    }
     return OkStatus();
   }
 
@@ -94,13 +104,21 @@ class TraceReaderImpl : public TraceReader {
     std::string reason;
   };
 
-  // `end_bytes` becomes where the frame ends that holds it.
-  Result<std::optional<proto::Summary>> ReadSummaryFromEnd(uint64_t* end_bytes) {
-    std::optional<proto::Summary> summary;
+  // The summary at the end of the file.
+  struct End {
+    proto::Summary summary;
+    uint64_t trace = 0;      // its frame's
+    uint64_t end_bytes = 0;  // where that ends
+  };
+
+  // Absent: there is none that could be read ahead.
+  Result<std::optional<End>> ReadEnd() {
+    std::optional<End> found;
     const Status rewound =
         source_->size_bytes() ? source_->Seek(0) : Status(StatusCode::kUnimplemented, "a pipe");
-    if (rewound.code() == StatusCode::kUnimplemented) return summary;
+    if (rewound.code() == StatusCode::kUnimplemented) return found;
     RETURN_IF_ERROR(rewound);
+    can_seek_ = true;
     ASSIGN_OR_RETURN(const std::optional<FrameExtent> last, FindLastFrame(source_.get()));
     if (last) {
       RETURN_IF_ERROR(source_->Seek(last->offset_bytes));
@@ -112,13 +130,12 @@ class TraceReaderImpl : public TraceReader {
         proto::Message message;
         if (TakeDelimited(&content, &start) && start.has_frame() &&
             TakeDelimited(&content, &message) && message.has_summary()) {
-          summary = std::move(*message.mutable_summary());
-          *end_bytes = end.offset();
+          found = End{std::move(*message.mutable_summary()), start.frame().trace(), end.offset()};
         }
       }
     }
     RETURN_IF_ERROR(source_->Seek(0));
-    return summary;
+    return found;
   }
 
   // Null where `summary`, whose frame ends at `end_bytes`, can be that of this trace. Not held
@@ -135,26 +152,56 @@ class TraceReaderImpl : public TraceReader {
       return Status(StatusCode::kDataLoss, where + ": is empty, so no trace");
     }
     if (event.kind != FrameReader::Kind::kFrame) {
-      return Status(StatusCode::kDataLoss,
-                    where + ": the first frame, the header of the trace, is unreadable (bytes " +
-                        std::to_string(event.from_bytes) + " to " + std::to_string(event.to_bytes) +
-                        "), or this is no blktape trace");
+      const Status unreadable(
+          StatusCode::kDataLoss,
+          where + ": the first frame, the header of the trace, is unreadable (bytes " +
+              std::to_string(event.from_bytes) + " to " + std::to_string(event.to_bytes) +
+              "), or this is no blktape trace");
+      return BeginWithCopy(unreadable);
     }
     rest_ = frames_.content();
+    const Status none(StatusCode::kDataLoss, where + ": is no blktape trace");
     proto::Message message;
-    if (!TakeDelimited(&rest_, &message) || !message.has_header() ||
-        message.header().format_version() == 0) {
-      return Status(StatusCode::kDataLoss, where + ": is no blktape trace");
-    }
+    if (!TakeDelimited(&rest_, &message)) return none;
+    if (message.has_frame()) return BeginWithCopy(none);  // the beginning is cut off
+    if (!message.has_header() || message.header().format_version() == 0) return none;
     header_ = std::move(*message.mutable_header());
-    if (header_.format_version() > kFormatVersion) {
-      return Status(StatusCode::kUnimplemented,
-                    where + ": format version " + std::to_string(header_.format_version()) +
-                        ", written by blktape " + header_.tool_version() +
-                        "; this one reads up to version " + std::to_string(kFormatVersion));
-    }
     frame_at_ = {0, event.to_bytes};
     return OkStatus();
+  }
+
+  // Takes the header from its first copy in the file, and begins to read at the start of that
+  // again, where the damage is met and reported. `without` is the failure where there is none.
+  Status BeginWithCopy(const Status& without) {
+    if (!can_seek_) return without;
+    RETURN_IF_ERROR(source_->Seek(0));
+    FrameReader frames(source_.get());
+    while (!header_copy_at_) {
+      ASSIGN_OR_RETURN(const FrameReader::Event event, frames.Next());
+      if (event.kind == FrameReader::Kind::kEnd) return without;
+      if (event.kind == FrameReader::Kind::kFrame && TakeCopy(frames.content())) {
+        header_copy_at_ = event.from_bytes;
+      }
+    }
+    rest_ = {};
+    return frames_.Seek(0);
+  }
+
+  // Whether this frame has a copy of the header, which header_ then is.
+  bool TakeCopy(std::string_view content) {
+    proto::Message start;
+    proto::Message message;
+    if (!TakeDelimited(&content, &start) || !start.has_frame() ||
+        !TakeDelimited(&content, &message)) {
+      return false;
+    }
+    if (message.has_summary() && !TakeDelimited(&content, &message)) return false;
+    if (!message.has_header_copy() || message.header_copy().format_version() == 0 ||
+        FrameTrace(message.header_copy()) != start.frame().trace()) {
+      return false;
+    }
+    header_ = std::move(*message.mutable_header_copy());
+    return true;
   }
 
   Status NextFrame() {
@@ -168,13 +215,21 @@ class TraceReaderImpl : public TraceReader {
         seek_table_seen_ = true;
         break;
       case FrameReader::Kind::kDamage:
-        AddDamage({event.from_bytes, event.to_bytes, event.truncated, std::string(event.reason)});
+        AddDamage({event.from_bytes, event.to_bytes, event.truncated,
+                   std::string(event.reason) + OfHeader(event.from_bytes)});
         break;
       case FrameReader::Kind::kEnd:
         AtEnd(event.to_bytes);
         break;
     }
     return OkStatus();
+  }
+
+  // What is to be said of damage at the beginning of the file.
+  std::string OfHeader(uint64_t from_bytes) const {
+    if (from_bytes != 0 || !header_copy_at_) return "";
+    return ": the header, read from its copy in the frame at byte " +
+           std::to_string(*header_copy_at_);
   }
 
   // Ranges without a usable frame between them are reported as one.
@@ -203,6 +258,10 @@ class TraceReaderImpl : public TraceReader {
       return;
     }
     const proto::FrameStart& start = message.frame();
+    if (start.trace() != trace_) {
+      DamagedFrame("a frame of another trace");
+      return;
+    }
     if (summary_seen_ || (next_frame_ && start.number() < *next_frame_) ||
         start.first_record() < next_record_) {
       DamagedFrame("a frame that is repeated or out of place");
@@ -274,6 +333,8 @@ class TraceReaderImpl : public TraceReader {
         summary_seen_ = true;
         TakeSummary(std::move(*message_.mutable_summary()));
         break;
+      case proto::Message::kHeaderCopy:
+        break;
       case proto::Message::kHeader:
       case proto::Message::kFrame:
         DamagedFrame("a frame with a message out of place");
@@ -302,8 +363,16 @@ class TraceReaderImpl : public TraceReader {
       DamagedFrame("a frame of more records than the format allows");
       return;
     }
-    if (HasUnknown(message_.batch())) observer_->OnUnknownColumns();
+    if (HasUnknown(message_.batch()) || decoder_.unknown_ops() > 0) observer_->OnUnknownColumns();
     next_record_ += message_.batch().count();
+    if (decoder_.unknown_ops() > 0) {
+      proto::Loss loss;
+      loss.set_reason(proto::UNDECODABLE_EVENT);
+      loss.set_count(decoder_.unknown_ops());
+      if (last_ns_) loss.set_from_ns(*last_ns_);
+      loss.set_detail("operations that only a newer version knows");
+      Report(loss);
+    }
   }
 
   static bool HasUnknown(const google::protobuf::Message& message) {
@@ -386,7 +455,10 @@ class TraceReaderImpl : public TraceReader {
   TraceObserver ignore_;
   TraceObserver* const observer_;
   FrameReader frames_;
+  bool can_seek_ = false;
   proto::Header header_;
+  std::optional<uint64_t> header_copy_at_;  // the frame that it was read from, if not the first
+  uint64_t trace_ = 0;                      // FrameStart.trace of this trace
   std::optional<proto::Summary> summary_;
   std::map<uint32_t, std::string> names_;
 

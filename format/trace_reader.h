@@ -26,7 +26,8 @@ class TraceObserver {
   virtual void OnQueuedSizes(const proto::QueuedSizes& /*sizes*/) {}
   // A message of a kind that only a newer writer knows: its content is in the unknown fields.
   virtual void OnUnknown(const proto::Message& /*message*/) {}
-  // A batch with columns that only a newer writer knows: the records come without them.
+  // A batch with columns or operations that only a newer writer knows: the records come without
+  // these columns, and those of such an operation not at all (OnLoss counts them).
   virtual void OnUnknownColumns() {}
 };
 
@@ -34,8 +35,9 @@ class TraceObserver {
 class TraceReader {
  public:
   // Opens a finished trace or a .partial. `observer` may be null, and must outlive the reader.
-  // Fails with kDataLoss if the header is unreadable or this is no trace, kUnimplemented if the
-  // format version is newer.
+  // Fails with kDataLoss if the header is unreadable or this is no trace, kUnimplemented if it
+  // needs what only a newer version knows. Where the first frame is damaged, the header is that of
+  // a copy further on, if the source can seek and there is one; the damage is reported.
   static Result<std::unique_ptr<TraceReader>> Open(const std::string& path,
                                                    TraceObserver* observer = nullptr);
   static Result<std::unique_ptr<TraceReader>> FromSource(std::unique_ptr<ByteSource> source,

@@ -15,6 +15,7 @@
 #include "format/loss.h"
 #include "format/message_stream.h"
 #include "format/process_dictionary.h"
+#include "format/trace_identity.h"
 
 namespace blktape {
 namespace {
@@ -36,16 +37,22 @@ class TraceWriterImpl : public TraceWriter {
 
   Status Begin(const proto::Header& header) {
     proto::Message message;
-    *message.mutable_header() = header;
-    message.mutable_header()->set_format_version(kFormatVersion);
-    if (header.tool_version().empty()) message.mutable_header()->set_tool_version(kVersion);
+    proto::Header* const written = message.mutable_header();
+    *written = header;
+    written->set_format_version(header.needs().empty() ? 1 : kFormatVersionOfNeeds);
+    if (header.tool_version().empty()) written->set_tool_version(kVersion);
     MakeStringsUtf8(&message);
-    if (message.ByteSizeLong() > kMaxSmallMessageBytes) {
+    written->set_trace_id(NewTraceId(*written));
+    trace_ = FrameTrace(*written);
+    if (message.ByteSizeLong() > kMaxSmallMessageBytes || header.devices_size() > kMaxDevices) {
       return Status(StatusCode::kInvalidArgument, "the trace header is too large");
     }
     device_count_ = static_cast<uint32_t>(header.devices_size());
     std::string content;
     AppendDelimited(message, &content);
+    proto::Message copy;
+    copy.mutable_header_copy()->Swap(written);
+    AppendDelimited(copy, &header_copy_);
     return frames_.Write(content);
   }
 
@@ -121,6 +128,7 @@ class TraceWriterImpl : public TraceWriter {
       return Status(StatusCode::kInvalidArgument, "the summary of the trace is too large");
     }
     AppendDelimited(message, &content_);
+    content_ += header_copy_;
     RETURN_IF_ERROR(EmitFrame(std::nullopt));
     RETURN_IF_ERROR(frames_.WriteSeekTable());
     return frames_.Sync();
@@ -231,9 +239,11 @@ class TraceWriterImpl : public TraceWriter {
     proto::Message start;
     start.mutable_frame()->set_number(++frame_number_);
     start.mutable_frame()->set_first_record(first_record);
+    start.mutable_frame()->set_trace(trace_);
     if (first_ns) start.mutable_frame()->set_first_ns(*first_ns);
     std::string prefix;
     AppendDelimited(start, &prefix);
+    if (HasHeaderCopy(frame_number_) && !finished_) prefix += header_copy_;
     content_.insert(0, prefix);
     for (size_t& end : block_ends_) end += prefix.size();
     index_.Add(frames_.offset_bytes(), first_ns, first_record);
@@ -287,6 +297,8 @@ class TraceWriterImpl : public TraceWriter {
   FrameWriter frames_;
   const uint32_t records_per_frame_;
   uint32_t device_count_ = 0;
+  uint64_t trace_ = 0;  // of every FrameStart
+  std::string header_copy_;
   bool finished_ = false;
 
   // The frame being filled: messages so far, then the records that form its next batch.

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (batch.count() > 20'000) batch.set_count(batch.count() % 20'000);
   std::vector<IoRecord> records;
   if (!DecodeBatch(batch, &records).ok()) return 0;
-  BLKTAPE_CHECK(records.size() == batch.count());
+  BLKTAPE_CHECK(records.size() <= batch.count());
   for (const IoRecord& io : records) BLKTAPE_CHECK(static_cast<int>(io.op) < kOpCount);
   proto::RecordBatch again;
   EncodeBatch(records, &again);

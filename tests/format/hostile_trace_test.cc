@@ -148,8 +148,8 @@ TEST(HostileTraceTest, NamesOfProcessesAreBoundedInNumberAndLength) {
   names.mutable_process_names()->set_first_id(ProcessDictionary::kMaxNames - 1);
   names.mutable_process_names()->add_names(std::string(1000, 'a'));
   names.mutable_process_names()->add_names("one too many");
-  const auto reader = TraceReader::FromSource(
-      std::make_unique<MemorySource>(TraceWith([](proto::Summary*) {}, {names})));
+  const std::string trace = TraceWith([](proto::Summary*) {}, {names});
+  const auto reader = TraceReader::FromSource(std::make_unique<MemorySource>(trace));
   ASSERT_TRUE(reader.ok());
   IoRecord io;
   for (Result<bool> more = true; more.ok() && *more;) more = (*reader)->Next(&io);
@@ -229,6 +229,23 @@ TEST(HostileTraceTest, AMessageOfVeryManyFieldsIsNotParsed) {
     frame->set_first_record(i + 1);
   }
   EXPECT_TRUE(Taken(summary.SerializeAsString()));
+}
+
+TEST(HostileTraceTest, AHeaderHasNoMoreDevicesThanTheFormatAllows) {
+  MemorySink sink;
+  EXPECT_TRUE(TraceWriter::ToSink(&sink, TestHeader(kMaxDevices)).ok());
+  EXPECT_FALSE(TraceWriter::ToSink(&sink, TestHeader(kMaxDevices + 1)).ok());
+  proto::Message header;
+  *header.mutable_header() = TestHeader(kMaxDevices + 1);
+  header.mutable_header()->set_format_version(1);
+  std::string content;
+  AppendDelimited(header, &content);
+  MemorySink hostile;
+  FrameWriter frames(&hostile, 1);
+  ASSERT_TRUE(frames.Write(content).ok());
+  const Status status = ReadAll(hostile.bytes()).status;
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("4097 devices"));
 }
 
 TEST(HostileTraceTest, AnEmptyMessageIsNone) { EXPECT_FALSE(Taken("")); }

@@ -204,7 +204,7 @@ std::string QueuedSizes(uint64_t frames) {
 
 // Every device has latencies.
 std::string ManyDevices(uint64_t frames) {
-  constexpr int kDevices = 4097;
+  constexpr int kDevices = 4096;
   return FramesOf(
       frames, TestHeader(kDevices),
       Alike(kMaxBatchRecords, [](uint32_t i, IoRecord* io) { io->device = i % kDevices; }));

@@ -254,8 +254,8 @@ TEST_F(DamagedTraceTest, DamageIsToldAlikeThroughAPipe) {
 }
 
 TEST_F(DamagedTraceTest, WhatIsNoTraceIsRefused) {
-  for (const std::string& text : {std::string(), std::string("queue_ns,issue_ns\n1,2\n"),
-                                  std::string(100'000, '\0'), trace_.substr(frame_begins_[0])}) {
+  for (const std::string& text :
+       {std::string(), std::string("queue_ns,issue_ns\n1,2\n"), std::string(100'000, '\0')}) {
     EXPECT_EQ(ReadAll(text).status.code(), StatusCode::kDataLoss);
   }
 }

@@ -224,7 +224,7 @@ TEST_F(TraceFileTest, APartialIsRecoveredAndSaysSo) {
   const Result<RecoverReport> report = RecoverTrace(partial_path, path_);
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->records, 4950);
-  EXPECT_FALSE(report->was_whole);
+  EXPECT_FALSE(report->whole);
   EXPECT_EQ(*ReadFile(partial_path), before.substr(0, before.size() - 10));
 
   const ReadBack back = ReadFileBack(path_);

@@ -14,13 +14,19 @@ namespace {
 
 constexpr char kVersion1[] = "tests/format/golden/v1.tape";
 
-TEST(TraceGoldenTest, Version1IsReadAsItWasWritten) {
+// Version 1 with identity: frames say which trace they are of, the header stands there twice.
+constexpr char kVersion1Identity[] = "tests/format/golden/v1_identity.tape";
+
+class TraceGoldenTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(TraceGoldenTest, Version1IsReadAsItWasWritten) {
   Observed observed;
-  auto opened = TraceReader::Open(kVersion1, &observed);
+  auto opened = TraceReader::Open(GetParam(), &observed);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   TraceReader& reader = **opened;
 
   EXPECT_EQ(reader.header().format_version(), 1);
+  EXPECT_EQ(reader.header().trace_id().size(), GetParam() == kVersion1 ? 0 : 16);
   EXPECT_EQ(reader.header().host(), "golden");
   ASSERT_EQ(reader.header().devices_size(), 2);
   EXPECT_EQ(reader.header().devices(0).name(), "nvme0n1");
@@ -92,12 +98,14 @@ TEST(TraceGoldenTest, Version1IsReadAsItWasWritten) {
   EXPECT_EQ(reader.lost_events(), 12);
 }
 
-TEST(TraceGoldenTest, TodaysWriterStillWritesWhatVersion1Says) {
+INSTANTIATE_TEST_SUITE_P(All, TraceGoldenTest, testing::Values(kVersion1, kVersion1Identity));
+
+TEST_P(TraceGoldenTest, TodaysWriterStillWritesWhatVersion1Says) {
   const std::string path = testing::TempDir() + "/golden.tape";
   std::remove(path.c_str());
   ASSERT_TRUE(WriteGolden(path).ok());
   Observed then_observed, now_observed;
-  auto then = TraceReader::Open(kVersion1, &then_observed);
+  auto then = TraceReader::Open(GetParam(), &then_observed);
   auto now = TraceReader::Open(path, &now_observed);
   ASSERT_TRUE(then.ok() && now.ok());
   IoRecord then_io, now_io;

@@ -9,47 +9,17 @@
 
 #include "base/byte_stream.h"
 #include "base/check.h"
-#include "format/frame_writer.h"
-#include "format/message_stream.h"
+#include "tests/format/fuzz_trace.h"
 #include "tests/format/trace_testing.h"
 
 namespace blktape {
 namespace {
 
-// Each frame holds the first so many bytes as a number of its own says.
-std::string AsFrames(std::string_view bytes, bool with_header) {
-  MemorySink sink;
-  FrameWriter frames(&sink, 1);
-  if (with_header) {
-    proto::Message header;
-    *header.mutable_header() = TestHeader(2);
-    header.mutable_header()->set_format_version(kFormatVersion);
-    std::string content;
-    AppendDelimited(header, &content);
-    BLKTAPE_CHECK(frames.Write(content).ok());
-  }
-  uint64_t number = 0;
-  while (!bytes.empty()) {
-    const auto size = static_cast<uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    std::string content;
-    if (with_header && size % 2 == 0) {
-      proto::Message start;
-      start.mutable_frame()->set_number(++number);
-      AppendDelimited(start, &content);
-    }
-    content += bytes.substr(0, size);
-    bytes.remove_prefix(std::min<size_t>(size, bytes.size()));
-    BLKTAPE_CHECK(frames.Write(content).ok());
-  }
-  BLKTAPE_CHECK(frames.WriteSeekTable().ok());
-  return sink.bytes();
-}
-
 // Hostile batches may hold very many records in few bytes.
 constexpr size_t kEnough = 100'000;
 
 struct Told {
+  bool opened = false;
   uint64_t records = 0;
   uint64_t hash = 0;
   uint64_t lost_events = 0;
@@ -61,6 +31,7 @@ Told Read(std::unique_ptr<ByteSource> source) {
   Observed observed;
   const auto opened = TraceReader::FromSource(std::move(source), &observed);
   if (!opened.ok()) return told;
+  told.opened = true;
   TraceReader& reader = **opened;
   IoRecord io;
   while (told.records < kEnough) {
@@ -88,10 +59,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string trace = data[0] % 3 == 0   ? std::string(rest)
-                            : data[0] % 3 == 1 ? AsFrames(rest, /*with_header=*/true)
-                                               : AsFrames(rest, /*with_header=*/false);
+                            : data[0] % 3 == 1 ? FramesFromBytes(rest, /*with_header=*/true)
+                                               : FramesFromBytes(rest, /*with_header=*/false);
   const Told whole = Read(std::make_unique<MemorySource>(trace));
   const Told piped = Read(std::make_unique<DripSource>(trace, 1 + data[0]));
-  BLKTAPE_CHECK(whole == piped);
+  // A pipe cannot be searched for a copy of a damaged header.
+  BLKTAPE_CHECK(whole == piped || !piped.opened);
   return 0;
 }

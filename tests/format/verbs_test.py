@@ -176,5 +176,17 @@ class VerbsTest(unittest.TestCase):
         self.assertIn("finished and whole\n", done.stdout)
 
 
+class WindowTest(unittest.TestCase):
+    def test_analyze_and_dump_count_from_the_earliest_arrival(self):
+        # The golden trace's earliest arrival is its fourth record's, at -5 ns; the others with a time arrive at 1500, 3000 and 4000.
+        # Its last record has none.
+        done = blktape.run("analyze", GOLDEN, "--from", "1505ns", "--json")
+        self.assertEqual(json.loads(done.stdout)["ios"], 3, done.stderr)
+        rows = blktape.run("dump", GOLDEN, "--from", "1505ns", "--csv").stdout.splitlines()[1:]
+        self.assertEqual([row.split(",")[1] for row in rows], ["2500", "3100", "4000", ""])
+        done = blktape.run("analyze", GOLDEN, "--to", "1505ns", "--json")
+        self.assertEqual(json.loads(done.stdout)["ios"], 1, done.stderr)
+
+
 if __name__ == "__main__":
     cases.main()

@@ -1,0 +1,79 @@
+// Bytes as a trace that is looked at: profile, report as text and as JSON, the score's segments,
+// and what `info` says. The first byte chooses the window and the device.
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "analysis/profile.h"
+#include "analysis/report_json.h"
+#include "analysis/report_text.h"
+#include "analysis/segments.h"
+#include "base/check.h"
+#include "cli/proto_json.h"
+#include "cli/trace_info.h"
+#include "format/io_record.h"
+#include "format/trace_reader.h"
+#include "tests/format/fuzz_trace.h"
+
+namespace blktape {
+namespace {
+
+// A few bytes of a batch may hold very many records: such a trace is passed over.
+constexpr uint64_t kEnough = 50'000;
+
+std::string Dumped(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+}
+
+bool IsShort(const std::string& path) {
+  const auto reader = TraceReader::Open(path);
+  if (!reader.ok()) return true;
+  IoRecord io;
+  for (uint64_t records = 0; records < kEnough; ++records) {
+    const Result<bool> more = (*reader)->Next(&io);
+    if (!more.ok() || !*more) return true;
+  }
+  return false;
+}
+
+void Run(uint8_t choice, std::string_view bytes) {
+  const std::string path = PathInMemory(TraceFromBytes(bytes));
+  if (!IsShort(path)) return;
+  ProfileOptions options;
+  if ((choice & 1) != 0) options.from_ns = choice;
+  if ((choice & 2) != 0) options.to_ns = int64_t{1} << (choice >> 2);
+  if ((choice & 4) != 0) options.device = choice >> 6;
+  const Result<Profile> profile = ProfileTrace(path, options);
+  if (profile.ok()) {
+    BLKTAPE_CHECK(profile->busy_ns >= 0 && profile->idle_ns >= 0);
+    BLKTAPE_CHECK(profile->data_requests <= profile->ios);
+    (void)Dumped(ProfileJson(*profile));
+    (void)ProfileText(*profile, "fuzz.tape", 3);
+  }
+  const Result<Segmentation> cut = CutTrace(path);
+  if (cut.ok()) {
+    BLKTAPE_CHECK(!cut->segments.empty());
+    BLKTAPE_CHECK(cut->segments.front().first_ordinal == 0);
+    BLKTAPE_CHECK(cut->segments.back().end_ordinal == cut->records);
+    for (size_t i = 1; i < cut->segments.size(); ++i) {
+      BLKTAPE_CHECK(cut->segments[i].first_ordinal == cut->segments[i - 1].end_ordinal);
+    }
+  }
+  const auto info = ReadTraceInfo(path);
+  if (!info.ok()) return;
+  (void)(*info)->losses.Lines();
+  (void)(*info)->duration_ns();
+  (void)Dumped(ProtoJson((*info)->header));
+  if ((*info)->summary) (void)Dumped(ProtoJson(*(*info)->summary));
+}
+
+}  // namespace
+}  // namespace blktape
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 1) return 0;
+  blktape::Run(data[0], {reinterpret_cast<const char*>(data) + 1, size - 1});
+  return 0;
+}

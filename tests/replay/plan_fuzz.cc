@@ -1,0 +1,82 @@
+// Bytes as a trace that is to be replayed: what a dry run does with it, up to every step of the
+// plan. The first two bytes choose the options.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "replay/plan/plan.h"
+#include "replay/setup.h"
+#include "tests/format/fuzz_trace.h"
+
+namespace blktape {
+namespace {
+
+// A few bytes of a batch may hold very many records.
+constexpr uint64_t kEnough = 20'000;
+
+ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
+  constexpr TimingRule kRules[] = {TimingRule::kTimed, TimingRule::kMaxOrder,
+                                   TimingRule::kQueueDepth, TimingRule::kTimed};
+  constexpr const char* kRemaps[] = {"refuse", "offset", "scale", "wrap"};
+  constexpr const char* kUnsupported[] = {"fail", "skip", "emulate", "emulate"};
+  ReplayOptions options;
+  options.engine = "null";
+  options.rule = kRules[one & 3];
+  if (options.rule == TimingRule::kQueueDepth) options.queue_depth = 4;
+  options.remap = kRemaps[one >> 2 & 3];
+  options.unsupported = kUnsupported[one >> 4 & 3];
+  options.align = (one & 64) != 0;
+  options.loops = (one & 128) != 0 ? 2 : 1;
+  if ((other & 1) != 0) options.from_ns = other;
+  if ((other & 2) != 0) options.to_ns = int64_t{1} << (other >> 2);
+  options.keep_think_time = (other & 4) != 0 && options.rule != TimingRule::kTimed;
+  if ((other & 8) != 0 && (options.keep_think_time || options.rule == TimingRule::kTimed)) {
+    options.idle_cap_ns = other;
+  }
+  options.skip_writes = (other & 16) != 0;
+  options.skip_discards = (other & 32) != 0;
+  options.secure_erase = (other & 64) != 0;
+  if ((other & 128) != 0) options.speed = 1000;
+  return options;
+}
+
+void Run(ReplayOptions options, std::string_view bytes) {
+  options.trace_path = PathInMemory(TraceFromBytes(bytes));
+  const std::atomic<bool> stop(false);
+  Result<ReplaySetup> setup = SetUpReplay(options, stop);
+  if (!setup.ok()) {
+    BLKTAPE_CHECK(!setup.status().message().empty());
+    return;
+  }
+  const size_t devices = static_cast<size_t>(setup->stream->header().devices_size());
+  BLKTAPE_CHECK(setup->plan.target_of_device.size() >= devices);
+  BLKTAPE_CHECK(setup->plan.address_map_of_device.size() >= devices);
+  const PlanOptions known = setup->plan;
+  Plan plan(setup->stream.get(), setup->plan);
+  PlannedIo io;
+  for (uint64_t steps = 0; steps < kEnough; ++steps) {
+    const Result<bool> more = plan.Next(&io);
+    if (!more.ok() || !*more) break;
+    if (io.kind != PlannedIo::Kind::kIo) continue;
+    BLKTAPE_CHECK(io.target < known.targets.size());
+    BLKTAPE_CHECK(static_cast<int>(io.op) < kOpCount);
+    BLKTAPE_CHECK(io.required_count <= PlannedIo::kMaxRequired);
+    const uint64_t size = known.targets[io.target].size_bytes;
+    if (io.op != Op::kFlush && io.bytes > 0) {
+      BLKTAPE_CHECK(io.offset_bytes <= size && io.bytes <= size - io.offset_bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blktape
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  blktape::Run(blktape::OptionsFrom(data[0], data[1]),
+               {reinterpret_cast<const char*>(data) + 2, size - 2});
+  return 0;
+}
