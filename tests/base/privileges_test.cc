@@ -103,6 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                   const rlimit limit{1, 1};
                   return static_cast<long>(prlimit(0, RLIMIT_CORE, &limit, nullptr));
                 }},
+        Refused{"the priority of others",
+                [] { return static_cast<long>(setpriority(PRIO_USER, getuid(), 19)); }},
         Refused{"chroot", [] { return syscall(SYS_chroot, "/nowhere"); }},
         Refused{"chmod", [] { return syscall(SYS_chmod, "/nowhere", 0777); }},
         Refused{"chown", [] { return syscall(SYS_chown, "/nowhere", 0, 0); }},
@@ -141,6 +143,9 @@ TEST(PrivilegesTest, WhatARecordingDoesIsStillDone) {
               rlimit limit{};
               if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 11;
               if (kill(getpid(), 0) != 0) return 12;
+              // Its own priority, as a thread that rewrites finished traces lowers it.
+              if (setpriority(PRIO_PROCESS, 0, 19) != 0) return 13;
+              if (syscall(SYS_ioprio_set, 1, 0, 2 << 13 | 7) != 0) return 14;
               return 0;
             }),
             0);
