@@ -33,7 +33,7 @@ Status FrameReader::Seek(uint64_t offset_bytes) {
 Result<size_t> FrameReader::Fill(uint64_t bytes) {
   while (end_ - begin_ < bytes && !at_end_) {
     // Not for a large remainder, which would be moved once for every few bytes read.
-    if (begin_ >= end_ - begin_ && buffer_.size() - end_ < kReadBytes) {
+    if (begin_ > 0 && begin_ >= end_ - begin_ && buffer_.size() - end_ < kReadBytes) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       buffer_at_ += begin_;
       end_ -= begin_;

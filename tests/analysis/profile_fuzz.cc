@@ -7,14 +7,14 @@
 #include <string_view>
 
 #include "analysis/profile.h"
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
 #include "analysis/segments.h"
 #include "base/check.h"
 #include "cli/proto_json.h"
 #include "cli/trace_info.h"
 #include "format/io_record.h"
 #include "format/trace_reader.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 #include "tests/format/fuzz_trace.h"
 
 namespace blktape {
