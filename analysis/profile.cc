@@ -567,14 +567,11 @@ Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& opti
   ProfileBuilder builder(options);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
   if (reader->summary()) builder.Expect(*reader->summary());
-  IoRecord record;
   ArrivalSpan met;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
-    if (!more) break;
+  RETURN_IF_ERROR(ForEachRecord(reader.get(), [&](const IoRecord& record) {
     met.Add(record.arrival_ns());
     builder.Add(record);
-  }
+  }));
   if (options.from_ns) {
     RETURN_IF_ERROR(CheckPieceBegins(*options.from_ns, reader->summary(), met));
   }

@@ -217,12 +217,8 @@ RunCosts RunCostsBuilder::Finish(const proto::Header& header,
 Result<RunCosts> MeasureRun(const std::string& path, const Segmentation& segmentation) {
   RunCostsBuilder builder(&segmentation);
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
-  IoRecord record;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
-    if (!more) break;
-    builder.Add(record);
-  }
+  RETURN_IF_ERROR(
+      ForEachRecord(reader.get(), [&](const IoRecord& record) { builder.Add(record); }));
   return builder.Finish(reader->header(), reader->summary());
 }
 

@@ -136,26 +136,21 @@ int RunDump(const DumpOptions& options, const Flags& flags) {
 
   Rows rows(&reader, options.result);
   options.csv ? rows.CsvHeader() : rows.TableHeader();
-  IoRecord io;
-  bool written = true;
-  while (written) {
-    const Result<bool> more = reader.Next(&io);
-    if (!more.ok()) {
-      (void)rows.Flush();
-      return Fail(more.status());
-    }
-    if (!*more) break;
+  const Status read = ForEachRecord(&reader, [&](const IoRecord& io) {
     const std::optional<int64_t> arrival_ns = io.arrival_ns();
     met.Add(arrival_ns);
     if (!first_ns) first_ns = arrival_ns;
     std::optional<int64_t> since_first_ns;
     if (arrival_ns) since_first_ns = Difference(*arrival_ns, *first_ns);
-    if (from && since_first_ns.value_or(options.from_ns) < options.from_ns) continue;
-    if (to && since_first_ns.value_or(0) >= options.to_ns) continue;
+    if (from && since_first_ns.value_or(options.from_ns) < options.from_ns) return OkStatus();
+    if (to && since_first_ns.value_or(0) >= options.to_ns) return OkStatus();
     options.csv ? rows.Csv(io) : rows.Table(io, since_first_ns);
-    written = rows.FlushIfLarge();
-  }
-  if (!written || !rows.Flush()) return Fail(ErrnoStatus(errno, "standard output"));
+    return rows.FlushIfLarge() ? OkStatus() : ErrnoStatus(errno, "standard output");
+  });
+  // What was read before a failure is printed as well.
+  const Status flushed = rows.Flush() ? OkStatus() : ErrnoStatus(errno, "standard output");
+  if (!read.ok()) return Fail(read);
+  if (!flushed.ok()) return Fail(flushed);
   losses.Warn(std::string(reader.name()));
   if (from) {
     const Status begins = CheckPieceBegins(options.from_ns, reader.summary(), met);

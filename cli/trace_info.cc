@@ -63,12 +63,7 @@ Result<std::unique_ptr<TraceInfo>> ReadTraceInfo(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &collector));
   info->name = std::string(reader->name());
   info->header = reader->header();
-  IoRecord io;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, reader->Next(&io));
-    if (!more) break;
-    Count(io, info.get());
-  }
+  RETURN_IF_ERROR(ForEachRecord(reader.get(), [&](const IoRecord& io) { Count(io, info.get()); }));
   info->summary = reader->summary();
   info->lost_events = reader->lost_events();
   if (path != "-") {

@@ -61,17 +61,15 @@ std::optional<uint32_t> TraceCopier::NewProcessId(std::string_view name, uint32_
 
 Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
   writer_ = writer;
-  IoRecord record;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+  RETURN_IF_ERROR(ForEachRecord(reader, [&](IoRecord& record) -> Status {
     RETURN_IF_ERROR(status_);
-    if (!more) return OkStatus();
     const std::optional<uint32_t> id = record.process;
     const std::string_view name = id ? reader->ProcessName(*id) : std::string_view();
-    if (!Edit(&record, name)) continue;
+    if (!Edit(&record, name)) return OkStatus();
     if (id && record.process) record.process = NewProcessId(name, *id);
-    RETURN_IF_ERROR(writer_->Write(record));
-  }
+    return writer_->Write(record);
+  }));
+  return status_;
 }
 
 TraceWriterOptions PackedTraceOptions() {
@@ -122,7 +120,8 @@ bool HasShortFrames(uint64_t frames, uint64_t records) {
   return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
 }
 
-bool CompactInPlace(const std::string& path, const SinkWrap& wrap) {
+bool CompactInPlace(const std::string& path, const SinkWrap& wrap,
+                    const TraceWriterOptions& options) {
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) return false;
@@ -131,7 +130,7 @@ bool CompactInPlace(const std::string& path, const SinkWrap& wrap) {
   if (error || space.available / 2 < bytes) return false;
   const std::string compact_path = path + ".compact";
   std::remove(compact_path.c_str());  // of a process that died here
-  const Result<RewriteReport> report = RewriteTrace(path, compact_path, {}, wrap);
+  const Result<RewriteReport> report = RewriteTrace(path, compact_path, options, wrap);
   if (!report.ok() || !report->whole || std::rename(compact_path.c_str(), path.c_str()) != 0) {
     std::remove(compact_path.c_str());
     return false;

@@ -101,6 +101,7 @@ bool HasShortFrames(uint64_t frames, uint64_t records);
 // Rewrites the finished trace at `path` with full-size frames, in its place. At every moment a
 // whole trace has that name. False, and nothing has changed: it is not whole, or there is no room
 // for a second file of its size. Takes about a second for 2 million records.
-bool CompactInPlace(const std::string& path, const SinkWrap& wrap = {});
+bool CompactInPlace(const std::string& path, const SinkWrap& wrap = {},
+                    const TraceWriterOptions& options = {});
 
 }  // namespace blktape

@@ -49,28 +49,15 @@ class TraceFileWriter : public TraceWriter {
 
   Status Finish(const proto::Summary& extra) override {
     RETURN_IF_ERROR(writer_->Finish(extra));
-    // From here on the .partial is whole and on the disk; what follows can only improve on it.
-    if (options_.compact && HasShortFrames(flushed_frames_, records()) && Compact()) {
-      return OkStatus();
+    RETURN_IF_ERROR(RenameDurably(partial_path_, path_));
+    // Whole, on the disk and named: what follows can only improve on it.
+    if (options_.compact && HasShortFrames(flushed_frames_, records())) {
+      (void)CompactInPlace(path_, {}, options_);
     }
-    return RenameDurably(partial_path_, path_);
+    return OkStatus();
   }
 
  private:
-  // Whether the trace now stands at path_, rewritten. If not, nothing has changed.
-  bool Compact() {
-    const std::string compact_path = path_ + ".compact";
-    std::remove(compact_path.c_str());  // of a process that died here: the .partial had it all
-    const Result<RewriteReport> report = RewriteTrace(partial_path_, compact_path, options_);
-    if (!report.ok() || !report->whole || !RenameDurably(compact_path, path_).ok()) {
-      std::remove(compact_path.c_str());
-      return false;
-    }
-    std::remove(partial_path_.c_str());
-    (void)SyncFolderOf(path_);
-    return true;
-  }
-
   const std::unique_ptr<ByteSink> sink_;  // outlives writer_
   const std::unique_ptr<TraceWriter> writer_;
   const std::string path_;

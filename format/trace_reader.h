@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/byte_stream.h"
 #include "base/status.h"
@@ -69,5 +70,21 @@ class TraceReader {
 
   virtual std::string_view name() const = 0;
 };
+
+// Hands every record that `reader` has left to `take(record)`, in their order. Where that returns a
+// Status, a failure ends it and is what this returns.
+template <typename Take>
+Status ForEachRecord(TraceReader* reader, Take&& take) {
+  IoRecord record;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+    if (!more) return OkStatus();
+    if constexpr (std::is_void_v<decltype(take(record))>) {
+      take(record);
+    } else {
+      RETURN_IF_ERROR(take(record));
+    }
+  }
+}
 
 }  // namespace blktape
