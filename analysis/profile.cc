@@ -332,7 +332,8 @@ void ProfileBuilder::Expect(const proto::Summary& summary) {
   in.trace_first_ns = summary.first_ns();
   int64_t end_ns = std::max<int64_t>(0, summary.last_ns() - summary.first_ns());
   if (in.options.to_ns) end_ns = std::min(end_ns, *in.options.to_ns);
-  in.expected.length_ns = std::max<int64_t>(0, end_ns - in.options.from_ns.value_or(0));
+  in.expected.length_ns =
+      std::max<int64_t>(0, SaturatingSubtract(end_ns, in.options.from_ns.value_or(0)));
   in.activity = StepSeries<uint64_t>(Profile::kActivitySteps,
                                      NiceStepNs(in.expected.length_ns, Profile::kActivitySteps));
   for (const proto::DeviceExtent& extent : summary.extents()) {

@@ -31,7 +31,7 @@ ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
   options.align = (one & 64) != 0;
   options.loops = (one & 128) != 0 ? 2 : 1;
   if ((other & 1) != 0) options.from_ns = other;
-  if ((other & 2) != 0) options.to_ns = int64_t{1} << (other >> 2);
+  if ((other & 2) != 0) options.to_ns = int64_t{1} << (other >> 2) % 63;
   options.keep_think_time = (other & 4) != 0 && options.rule != TimingRule::kTimed;
   if ((other & 8) != 0 && (options.keep_think_time || options.rule == TimingRule::kTimed)) {
     options.idle_cap_ns = other;
