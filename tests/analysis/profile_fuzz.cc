@@ -21,7 +21,7 @@ namespace blktape {
 namespace {
 
 // A few bytes of a batch may hold very many records: such a trace is passed over.
-constexpr uint64_t kEnough = 50'000;
+constexpr uint64_t kEnough = 10'000;
 
 std::string Dumped(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
