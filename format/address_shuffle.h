@@ -16,8 +16,8 @@ namespace blktape {
 // The disk is seen in pieces of 1 MiB (of 2, 4 ... where it is touched in more than 2^20 places).
 // Pieces that are touched and adjoin are an island; an island and the gap behind it, a cell. The
 // cells change places at random. So within an island every distance stays as it was: what was
-// sequential, overlapped, was overwritten or read again is so still, and alignment up to a piece and
-// the footprint are the same. What changes is where islands lie and how far they are from each
+// sequential, overlapped, was overwritten or read again is so still, and alignment up to a piece
+// and the footprint are the same. What changes is where islands lie and how far they are from each
 // other. Nothing lies beyond where the last island ended.
 class AddressShuffle {
  public:
