@@ -169,7 +169,7 @@ Command CornersCommand() {
       .examples =
           "blktape corners --target /dev/sdX --overwrite --quick\n"
           "blktape corners --target /dev/sdX --overwrite --only random --only depth\n"
-          "blktape corners --target scratch.img --create 4G --quick",
+          "blktape corners --target scratch.img --only torture --dry-run",
       .declare = DeclareCorners,
   };
 }
