@@ -205,9 +205,9 @@ class SimulatedScoreTest(unittest.TestCase):
     def test_a_sample_is_recomputed_from_its_windows(self):
         data, _ = desktop(seed=8, ios=24_000)
         trace = self.import_trace("day", data)
-        whole = self.score(trace, "emmc-2018", "whole", "--cycles", "1")
+        whole = self.score(trace, "reference", "whole", "--cycles", "1")
         seconds = sum(run["wall_ns"] for run in whole["runs"]) / 1e9
-        report = self.score(trace, "emmc-2018", "sample", "--cycles", "1", "--budget", "%ds" % (0.6 * seconds))
+        report = self.score(trace, "emmc-2018", "sample", "--cycles", "1", "--budget", "%dms" % (700 * seconds))
         sample = report["sample"]
         self.assertLess(sample["windows_drawn"], sample["windows"])
         read = lambda name: score_check.records(blktape.dump(self.path("sample/%s.tape" % name), "--result"))
