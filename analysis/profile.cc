@@ -102,6 +102,7 @@ struct ProfileBuilder::Impl {
   Profile profile;
   uint64_t records_read = 0;
   std::optional<int64_t> trace_first_ns;  // before any filter
+  std::optional<Profile::Stretch> stretch;
   int64_t watermark_ns = std::numeric_limits<int64_t>::min();
   int64_t last_arrival_ns = 0;
   int64_t last_event_ns = 0;
@@ -161,6 +162,31 @@ struct ProfileBuilder::Impl {
       devices.emplace_back().row.d2c = LatencyHistogram(samples);
     }
     return devices[at];
+  }
+
+  // Arrivals since the last sizes as queued, since the first of the trace.
+  void AddToStretch(std::optional<int64_t> arrival_ns) {
+    if (!arrival_ns) return;
+    const int64_t at_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns);
+    if (!stretch) stretch = Profile::Stretch{at_ns, at_ns};
+    stretch->from_ns = std::min(stretch->from_ns, at_ns);
+    stretch->to_ns = std::max(stretch->to_ns, at_ns);
+  }
+
+  // Whether sizes as queued in `part` count; absent: a part without records, which is nowhere.
+  bool SelectsSizesOf(const std::optional<Profile::Stretch>& part) {
+    // They are of all devices.
+    if (options.device) return false;
+    if (!options.from_ns && !options.to_ns) return true;
+    if (!part || (options.from_ns && part->to_ns < *options.from_ns) ||
+        (options.to_ns && part->from_ns >= *options.to_ns)) {
+      return false;
+    }
+    std::optional<Profile::Stretch>& all = profile.queued_stretch;
+    if (!all) all = part;
+    all->from_ns = std::min(all->from_ns, part->from_ns);
+    all->to_ns = std::max(all->to_ns, part->to_ns);
+    return true;
   }
 
   bool Selected(const IoRecord& io, std::optional<int64_t> arrival_ns) const {
@@ -356,6 +382,7 @@ void ProfileBuilder::Add(const IoRecord& io) {
   const std::optional<int64_t> complete_ns = in.Plausible(io.complete_ns);
   const std::optional<int64_t> arrival_ns = queue_ns ? queue_ns : issue_ns;
   if (!in.trace_first_ns) in.trace_first_ns = arrival_ns;
+  in.AddToStretch(arrival_ns);
   if (!in.Selected(io, arrival_ns)) return;
 
   ++profile.ios;
@@ -458,8 +485,7 @@ void ProfileBuilder::OnLoss(const proto::Loss& loss) {
 }
 
 void ProfileBuilder::OnQueuedSizes(const proto::QueuedSizes& sizes) {
-  // They are of all devices, over a stretch of time: no part of them is known.
-  if (impl_->options.device || impl_->options.from_ns || impl_->options.to_ns) return;
+  if (!impl_->SelectsSizesOf(std::exchange(impl_->stretch, std::nullopt))) return;
   Profile& profile = impl_->profile;
   profile.has_queued_sizes = true;
   profile.flushes_asked = SaturatingAdd(profile.flushes_asked.value_or(0), sizes.flushes_asked());

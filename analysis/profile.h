@@ -126,6 +126,13 @@ struct Profile {
   SizeHistogram read_sizes, write_sizes, discard_sizes;
   SizeHistogram queued_read_sizes, queued_write_sizes;
   bool has_queued_sizes = false;
+  // Of a window: which part of the trace the sizes as queued are of, since its first arrival. A
+  // trace tells them by stretches of its records; all that overlap the window count whole.
+  struct Stretch {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+  };
+  std::optional<Stretch> queued_stretch;
 
   // Addresses, data requests only, in order of issue.
   uint64_t sequential_any = 0;     // begins where the data request before it ended (definition A)

@@ -55,7 +55,13 @@ Json QueuedJson(const Profile& profile) {
   const SizeHistogram& reads = profile.queued_read_sizes;
   const SizeHistogram& writes = profile.queued_write_sizes;
   const uint64_t count = reads.count() + writes.count();
-  return {{"data_bios", count},
+  Json window = nullptr;
+  if (profile.queued_stretch) {
+    window = {{"from_ns", profile.queued_stretch->from_ns},
+              {"to_ns", profile.queued_stretch->to_ns}};
+  }
+  return {{"window", std::move(window)},
+          {"data_bios", count},
           {"reads", reads.count()},
           {"writes", writes.count()},
           {"share_4k", Share(reads.CountOf(4096) + writes.CountOf(4096), count)},

@@ -378,8 +378,13 @@ std::string ProfileText(const Profile& profile, std::string_view name, size_t mo
     text += MixTable(profile, look);
     text += SizeBars("Size of requests at the drive (reads and writes)", profile.read_sizes,
                      profile.write_sizes, look);
-    text += SizeBars("Size as software asked, before merging (reads and writes)",
-                     profile.queued_read_sizes, profile.queued_write_sizes, look);
+    std::string asked = "Size as software asked, before merging (reads and writes)";
+    if (profile.queued_stretch) {
+      asked += fmt::format(", from {} to {} of the trace, which tells them by stretches",
+                           FormatDurationNs(profile.queued_stretch->from_ns),
+                           FormatDurationNs(profile.queued_stretch->to_ns));
+    }
+    text += SizeBars(asked, profile.queued_read_sizes, profile.queued_write_sizes, look);
     text += AddressText(profile, look);
     text += TimeText(profile, look);
     if (profile.flushes_asked) {

@@ -194,21 +194,46 @@ TEST(ProfileTest, QueuedSizesStandBesideThoseOfRequests) {
   EXPECT_THAT(profile.flagged_writes_asked, Optional(4u));
 }
 
-TEST(ProfileTest, QueuedSizesOfAPartAreNotKnown) {
+TEST(ProfileTest, QueuedSizesOfOneDeviceAreNotKnown) {
   proto::QueuedSizes sizes;
   sizes.set_flushes_asked(5);
-  ProfileOptions device, from, to;
+  ProfileOptions device;
   device.device = 0;
-  from.from_ns = 0;
-  to.to_ns = 1'000;
-  for (const ProfileOptions& part : {device, from, to}) {
-    ProfileBuilder builder(part);
+  ProfileBuilder builder(device);
+  builder.OnQueuedSizes(sizes);
+  const Profile profile =
+      builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+  EXPECT_FALSE(profile.has_queued_sizes);
+  EXPECT_EQ(profile.flushes_asked, std::nullopt);
+}
+
+// Three stretches: arrivals 100 to 190, 200 to 290, 300 to 390; the first arrival is 100. A window
+// of 50 to 150 after it overlaps the first two.
+TEST(ProfileTest, QueuedSizesOfAWindowAreThoseOfTheStretchesItOverlaps) {
+  ProfileOptions window;
+  window.from_ns = 50;
+  window.to_ns = 150;
+  ProfileBuilder builder(window);
+  for (const int64_t begin_ns : {100, 200, 300}) {
+    for (const int64_t at_ns : {begin_ns, begin_ns + 90}) {
+      IoRecord io;
+      io.queue_ns = at_ns;
+      io.bytes = 4096;
+      builder.Add(io);
+    }
+    proto::QueuedSizes sizes;
+    sizes.set_flushes_asked(static_cast<uint64_t>(begin_ns));
     builder.OnQueuedSizes(sizes);
-    const Profile profile =
-        builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
-    EXPECT_FALSE(profile.has_queued_sizes);
-    EXPECT_EQ(profile.flushes_asked, std::nullopt);
   }
+  proto::QueuedSizes nowhere;
+  nowhere.set_flushes_asked(7);
+  builder.OnQueuedSizes(nowhere);
+  const Profile profile =
+      builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+  EXPECT_THAT(profile.flushes_asked, Optional(100u + 200u));
+  ASSERT_TRUE(profile.queued_stretch);
+  EXPECT_EQ(profile.queued_stretch->from_ns, 0);
+  EXPECT_EQ(profile.queued_stretch->to_ns, 190);
 }
 
 TEST(ProfileTest, LossIsCountedByReasonAndInFlightIsNoLoss) {
