@@ -80,7 +80,7 @@ class ExportTest(unittest.TestCase):
         trace = self.recording("nvme0n1")
         self.export(trace, "blktrace", "copy")
         for cpu in (0, 1):
-            subprocess.run(["zstd", "-dq", "%s/nvme0n1.blktrace.%d.zst" % (DATA, cpu), "-o", self.path("nvme0n1.blktrace.%d" % cpu)],
+            subprocess.run(["zstd", "-dqf", "%s/nvme0n1.blktrace.%d.zst" % (DATA, cpu), "-o", self.path("nvme0n1.blktrace.%d" % cpu)],
                            check=True)
         said = {}
         for name in ("nvme0n1", "copy"):

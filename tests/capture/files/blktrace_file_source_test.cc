@@ -239,7 +239,7 @@ TEST_F(FileSourceTest, StrayStampOfOneFileStallsNoOther) {
 }
 
 TEST_F(FileSourceTest, WhatIsNoneOfTheKnownFormatsIsRefusedWithTheirNames) {
-  const auto text = OpenFileSource({Write("x.txt", "fio version 2 iolog\n")}, folder_);
+  const auto text = OpenFileSource({Write("x.txt", "these are words\n")}, folder_);
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(text.status().message(), HasSubstr("x.txt"));
