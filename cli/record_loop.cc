@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -96,8 +97,7 @@ class RecordLoop {
     next_service_ns_ = begin_ns_ + kServiceStatusIntervalNs;
     UpdateStatus();
     while (true) {
-      const bool watched = options_.live_line || child_ != nullptr || options_.duration_ns;
-      ASSIGN_OR_RETURN(const bool more, session_->Turn(watched ? kTurnMs : kQuietTurnMs));
+      ASSIGN_OR_RETURN(const bool more, session_->Turn(TurnMs()));
       const int64_t now_ns = Clock::Monotonic()->NowNs();
       RETURN_IF_ERROR(WriteMarks(now_ns));
       Report(now_ns);
@@ -117,6 +117,13 @@ class RecordLoop {
       names.push_back(device.description.name());
     }
     return names;
+  }
+
+  // A terminal, a command and a duration are looked after often; a service as its watchdog wants.
+  int TurnMs() const {
+    if (options_.live_line || child_ != nullptr || options_.duration_ns) return kTurnMs;
+    const int64_t silence_ms = service_.longest_silence_ns() / kNanosPerMilli;
+    return static_cast<int>(std::min<int64_t>(kQuietTurnMs, silence_ms));
   }
 
   Status WriteMarks(int64_t now_ns) {

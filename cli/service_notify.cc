@@ -24,6 +24,10 @@ void ServiceNotify::Alive(int64_t now_ns) {
   sd_notify(0, "WATCHDOG=1");
 }
 
+int64_t ServiceNotify::longest_silence_ns() const {
+  return watchdog_interval_ns_ == 0 ? INT64_MAX : watchdog_interval_ns_ / 2;
+}
+
 void ServiceNotify::Say(const std::string& status) { sd_notify(0, ("STATUS=" + status).c_str()); }
 
 void ServiceNotify::Stopping() { sd_notify(0, "STOPPING=1"); }

@@ -13,6 +13,8 @@ class ServiceNotify {
   void Ready(const std::string& status);
   // Still well: feeds the watchdog as often as it wants to be fed. Call often.
   void Alive(int64_t now_ns);
+  // How long may pass between two calls of Alive() at most; INT64_MAX without a watchdog.
+  int64_t longest_silence_ns() const;
   void Say(const std::string& status);
   void Stopping();
 
