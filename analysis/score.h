@@ -33,7 +33,7 @@ using Cycles = std::vector<std::vector<SegmentCosts>>;
 
 // Degrees of freedom of the draw: one for so many strata that are left to chance. A few of them
 // make up most of the error, and which they are differs from drive to drive (docs/decisions.md).
-inline constexpr double kSamplingDegreesOneOf = 8;
+inline constexpr double kSamplingDegreesOneOf = 40;
 
 // How the windows of a sampled score were drawn: from each stratum at random, without repeats. A
 // stratum is a part of one segment. docs/score.md, "Sample".
