@@ -151,6 +151,8 @@ class ServiceTest(unittest.TestCase):
                 with self.subTest(mounted + source):
                     log = result.text(mounted + source + ".log")
                     self.assertNotIn("not used", log)
+                    self.assertNotIn("stay allowed", log)
+                    self.assertNotIn("rights of root are kept", log)
                     self.assertIn(" by %s into " % source.replace("auto", "bpf"), log)
                     traces, rest = self.traces(result, mounted + source)
                     self.assertEqual(([self.reads(trace) for trace in traces], rest), ([list(range(0, 160, 8))], []))
