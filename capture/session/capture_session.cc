@@ -118,6 +118,10 @@ Result<std::unique_ptr<RecordingFile>> CaptureSession::Open(const std::string& p
   std::unique_ptr<RecordingFile> next;
   ASSIGN_OR_RETURN(next, RecordingFile::Create(path, MakeHeader(), options_.file, &counter_));
   std::unique_ptr<RecordingFile> old = std::exchange(file_, std::move(next));
+  if (const Status& dropped = file_->file().rights_dropped(); !dropped.ok()) {
+    news_.push_back("warning: rights of root are kept by the thread that writes: " +
+                    dropped.message() + "; recording goes on");
+  }
   own_disks_ = DisksHolding(path);
   judge_.SetFurtherCommits(FurtherCommitsNs(FolderOf(path)));
   next_tick_ns_ = 0;

@@ -170,7 +170,7 @@ void TraceFile::Run() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  (void)DropCapabilities();
+  rights_dropped_ = DropCapabilities();
   if (options_.on_thread) options_.on_thread();
   std::unique_lock lock(mutex_);
   thread_id_ = static_cast<uint32_t>(gettid());

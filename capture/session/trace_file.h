@@ -80,6 +80,9 @@ class TraceFile : public ByteSink {
   bool full() const { return full_.load(); }
   // The kernel's id of the writing thread.
   uint32_t thread_id() const { return thread_id_.load(); }
+  // Whether the writing thread could give up the rights of root; if not, it writes all the same,
+  // and blocks that a file system keeps for root may be taken. Any thread.
+  const Status& rights_dropped() const { return rights_dropped_; }
   // The last write and sync that began at or before `ns`. Any thread. Remembers the last 64. That
   // the file was made counts as the first: it changes the folder, and nothing has been synced yet.
   std::optional<SyncInterval> LastSync(int64_t ns) const;
@@ -124,6 +127,7 @@ class TraceFile : public ByteSink {
   bool name_synced_ = false;      // likewise
   std::atomic<bool> full_{false};
   std::atomic<uint32_t> thread_id_{0};
+  Status rights_dropped_;  // set before thread_id_ is, then left alone
   std::thread thread_;
 };
 

@@ -58,6 +58,22 @@ class RecordTest : public LiveTest {
     }
   }
 
+  // What runs a program on a kernel that does not know the system call `name`.
+  std::vector<std::string> Without(const std::string& name) const {
+    const std::string deny = Path("deny.py");
+    std::ofstream(deny) << R"(
+import ctypes, errno, os, sys
+library = ctypes.CDLL("libseccomp.so.2")
+library.seccomp_init.restype = ctypes.c_void_p
+context = ctypes.c_void_p(library.seccomp_init(0x7fff0000))
+call = library.seccomp_syscall_resolve_name(sys.argv[1].encode())
+assert library.seccomp_rule_add(context, 0x00050000 | errno.ENOSYS, call, 0) == 0
+assert library.seccomp_load(context) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+)";
+    return {"python3", deny, name};
+  }
+
   // What is recorded into a.tape with this option, three writes among it.
   LoadedTrace TraceOfThreeWrites(const std::string& option) const {
     Recorder recorder(folder_, {"record", "-d", disk(), option, "-o", Path("a.tape")});
@@ -327,19 +343,8 @@ TEST_F(RecordTest, NamesOfProcessesCanBeHashed) {
 }
 
 TEST_F(RecordTest, WithoutRandomNumbersNoNameIsHashed) {
-  const std::string deny = Path("deny.py");
-  std::ofstream(deny) << R"(
-import ctypes, errno, os, sys
-library = ctypes.CDLL("libseccomp.so.2")
-library.seccomp_init.restype = ctypes.c_void_p
-context = ctypes.c_void_p(library.seccomp_init(0x7fff0000))
-getrandom = library.seccomp_syscall_resolve_name(b"getrandom")
-assert library.seccomp_rule_add(context, 0x00050000 | errno.ENOSYS, getrandom, 0) == 0
-assert library.seccomp_load(context) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-)";
   Recorder recorder(folder_, {"record", "-d", disk(), "--hash-process-names", "-o", Path("a.tape")},
-                    {"python3", deny});
+                    Without("getrandom"));
   EXPECT_EQ(recorder.Wait(), 1);
   EXPECT_THAT(recorder.err(), HasSubstr("no random numbers to hash process names with"));
   EXPECT_FALSE(fs::exists(Path("a.tape")));
@@ -387,6 +392,25 @@ TEST_F(RecordTest, OnceItRecordsByBpfItHasOneRightLeft) {
   EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
   recorder.Signal(SIGTERM);
   EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+}
+
+TEST_F(RecordTest, RightsThatCannotBeDroppedAreSaid) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")}, Without("capset"));
+  ASSERT_TRUE(recorder.WaitUntilItSays("warning: rights of root are kept: "));
+  ASSERT_TRUE(
+      recorder.WaitUntilItSays("warning: rights of root are kept by the thread that writes: "));
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  EXPECT_TRUE(fs::exists(Path("a.tape")));
+}
+
+// By this call a filter is set for all threads; a service manager may not allow it.
+TEST_F(RecordTest, SystemCallsThatStayAllowedAreSaid) {
+  Recorder recorder(folder_, {"record", "-d", disk(), "-o", Path("a.tape")}, Without("seccomp"));
+  ASSERT_TRUE(recorder.WaitUntilItSays("warning: system calls that are not needed stay allowed: "));
+  recorder.Signal(SIGTERM);
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.err();
+  EXPECT_TRUE(fs::exists(Path("a.tape")));
 }
 
 TEST_F(RecordTest, OnceItRecordsItHasNoRightsLeft) {
