@@ -72,7 +72,7 @@ std::optional<int64_t> ParseDecimal(std::string_view text, int digits, char poin
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     value *= std::pow(10.0, digits);
     if (!(value < 9e18)) return std::nullopt;
-    const int64_t scaled = static_cast<int64_t>(value + 0.5);
+    const int64_t scaled = std::llround(value);
     return negative ? -scaled : scaled;
   }
   int64_t value = 0;
