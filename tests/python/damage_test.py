@@ -9,6 +9,7 @@ import random
 import subprocess
 import tempfile
 import unittest
+from io import BytesIO
 from pathlib import Path
 
 import blktape
@@ -20,6 +21,23 @@ from tests.python import program, tape_writer
 
 def io(queue_ns, **more):
     return {"device": 0, "op": 1, "flags": 0, "bytes": 4096, "lba": queue_ns * 8, "queue": queue_ns, **more}
+
+
+IDS = [bytes(range(16)), bytes(range(100, 116))]
+
+
+def frames_with_identity(trace_id=IDS[0], **header_fields):
+    """Likewise, of a trace that has an id; the frames 2 and 4 and that of the summary have a copy of the header."""
+    trace = int.from_bytes(trace_id[:8], "little")
+    header = {"trace_id": trace_id, **header_fields}
+    copy = tape_writer.header(kind=tape_writer.HEADER_COPY, **header)
+
+    frames = [tape_writer.frame(tape_writer.header(**header))]
+    for number in range(1, 6):
+        frames.append(tape_writer.frame(
+            tape_writer.frame_start(number, 20 * number - 20, trace) + (copy if number in (2, 4) else b"") +
+            tape_writer.batch([io(100 * number + i) for i in range(20)])))
+    return frames + [tape_writer.frame(tape_writer.frame_start(6, 100, trace) + tape_writer.summary(100) + copy)]
 
 
 def small_frames():
@@ -149,7 +167,7 @@ class DamageTest(unittest.TestCase):
 
         wrong = {
             "no device": batch(device=None), "a device for some": batch(device=[0, None]), "no bytes": batch(bytes=None),
-            "an op of no meaning": batch(op=[1, 12]), "a device of no header": batch(device=[0, 7]),
+            "an op of a newer version": batch(op=[1, 12]), "a device of no header": batch(device=[0, 7]),
             "too many records": batch(count=262_145), "fewer values than records": batch(count=3),
             "more values than records": batch(count=1), "a plane too many": batch(op=number(1, 3) + data(3, b"\1\1\1\1")),
             "planes without a mask": batch(pid=data(3, b"\1\1")), "a bitmap too long": batch(pid=data(2, b"\1\0")),
@@ -168,11 +186,95 @@ class DamageTest(unittest.TestCase):
                                               tape_writer.batch([io(8)]))
                 self.check_same(tape_writer.finish(frames))
 
+    def test_records_of_an_op_of_a_newer_version(self):
+        # Between reads of 8 sectors, each where the one before ended; the arrival of the last counts from theirs.
+        def record(op, queue_ns, lba, device=0):
+            return {"device": device, "op": op, "flags": 0, "bytes": 4096, "lba": lba, "queue": queue_ns}
+
+        records = [record(0, 10, 0), record(12, 11, 900), record(0, 12, 8), record(0, 13, 700, 1), record(255, 14, 5),
+                   record(12, 15, 908), record(0, 16, 16), record(0, 17, 708, 1)]
+        frames = tape_writer.frames_of([records, [record(200, 20, 3)], [record(1, 30, 4)]], devices=["sda", "sdb"])
+        content = tape_writer.finish(frames)
+        rows, trace = self.losses(content)
+        self.assertEqual(rows, 6)
+        self.assertEqual((trace.records, trace.received, trace.lost_events), (10, 6, 4))
+        self.assertEqual([(loss.reason_name, loss.count, loss.from_ns) for loss in trace.losses],
+                         [("UNDECODABLE_EVENT", 3, None), ("UNDECODABLE_EVENT", 1, 17)])
+        table = blktape.read_table(self.write(content), ["lba", "queue_ns"])
+        self.assertEqual(table.to_pydict(), {"lba": [0, 8, 700, 16, 708, 4], "queue_ns": [10, 12, 13, 16, 17, 30]})
+        self.assertEqual(self.check_same(content)[0], 3)
+
+    def test_frames_know_their_trace(self):
+        ours, other, old = frames_with_identity(), frames_with_identity(IDS[1]), small_frames()
+        for name, frames in {"another's that would fit": ours[:3] + other[3:4] + ours[4:],
+                             "the rest is another's": ours[:3] + other[3:],
+                             "the summary is another's": ours[:-1] + other[-1:],
+                             "one without identity": ours[:3] + old[3:4] + ours[4:],
+                             "one with, in a trace without": old[:3] + ours[3:4] + old[4:],
+                             "an id that is too short": frames_with_identity(IDS[0][:15])}.items():
+            with self.subTest(name):
+                self.check_same(tape_writer.finish(frames), b"".join(frames))
+        rows, trace = self.losses(tape_writer.finish(ours))
+        self.assertEqual((rows, trace.header.trace_id, trace.losses), (100, IDS[0], []))
+        rows, trace = self.losses(tape_writer.finish(ours[:3] + other[3:4] + ours[4:]))
+        self.assertEqual((rows, [(loss.count, loss.detail) for loss in trace.losses]), (80, [(20, "a frame of another trace")]))
+        rows, trace = self.losses(tape_writer.finish(ours[:-1] + other[-1:]))
+        self.assertEqual((rows, trace.summary), (100, None))
+
+    def test_a_copy_stands_in_for_a_header_that_is_damaged_or_missing(self):
+        frames = frames_with_identity(host="web1")
+        bad = frames[0][:-1] + bytes([frames[0][-1] ^ 1])
+        at = len(bad) + len(frames[1])
+        for name, begin, lost in (("damaged", [bad], 0), ("missing", [], 0), ("and the first records", [bad, bad], 20),
+                                  ("replaced by rubbish", [b"rubbish" * 20], 0)):
+            with self.subTest(name):
+                content = b"".join(begin) + tape_writer.finish(frames)[sum(map(len, frames[:2 if lost else 1])):]
+                rows, trace = self.losses(content)
+                self.assertEqual((rows, trace.header.host, trace.header.trace_id), (100 - lost, "web1", IDS[0]))
+                self.assertEqual(trace.lost_events, lost)
+                self.check_same(content, content[:-3])
+        _, trace = self.losses(tape_writer.finish([bad] + frames[1:]))
+        self.assertEqual([loss.detail for loss in trace.losses], [
+            "a frame whose checksum does not hold: the header, read from its copy in the frame at byte %d" % at])
+        # Only that of the summary is left, and none.
+        for name, rest in {"of the summary": frames[3:4] + frames[5:], "of no frame": frames[3:4] + frames[5:6],
+                           "of another trace": frames[3:4] + [tape_writer.frame(
+                               tape_writer.frame_start(4, 60, 7) + tape_writer.header(
+                                   kind=tape_writer.HEADER_COPY, trace_id=IDS[0]))],
+                           "of version 0": [tape_writer.frame(tape_writer.frame_start(4, 60) + tape_writer.header(
+                               kind=tape_writer.HEADER_COPY, version=0))]}.items():
+            with self.subTest(name):
+                self.check_same(tape_writer.finish([bad] + rest), tape_writer.finish(rest))
+
+    def test_a_copy_that_needs_more_is_refused_by_name(self):
+        self.assertEqual(self.check_same(tape_writer.finish(frames_with_identity(version=2, needs=["x"])[1:]))[0], 1)
+
+    def test_a_pipe_cannot_go_back_for_a_copy(self):
+        class Pipe(BytesIO):
+            def seekable(self):
+                return False
+
+        content = tape_writer.finish(frames_with_identity()[1:])
+        self.assertEqual(self.losses(content)[0], 100)
+        with self.assertRaisesRegex(blktape.TraceError, "is no blktape trace"):
+            blktape.open_trace(Pipe(content))
+
+    def test_a_bit_changed_anywhere_in_a_trace_with_identity(self):
+        chosen = random.Random(5)
+        whole = tape_writer.finish(frames_with_identity())
+        changed = []
+        for at in range(0, len(whole), 9):
+            content = bytearray(whole)
+            content[at] ^= 1 << chosen.randrange(8)
+            changed.append(bytes(content))
+        self.check_same(*changed)
+
     def test_messages_that_are_none_or_out_of_place(self):
         start = tape_writer.frame_start(3, 40)
         for name, inside in {
                 "cut": tape_writer.batch([io(1)])[:-1], "a length beyond the end": b"\xff\xff\x03abc",
                 "an endless length": b"\xff" * 12, "no message": b"\x03abc", "a second header": tape_writer.header(),
+                "a copy of the header": tape_writer.header(kind=tape_writer.HEADER_COPY),
                 "a second start": start, "an unknown kind": tape_writer.message(77, b"abc"), "an empty one": b"\0",
                 "a loss of an unknown reason": tape_writer.loss(300, 2), "a loss without a reason": tape_writer.loss(0, 2),
                 "a loss of a negative reason": tape_writer.loss(-5, 2), "a loss of reason 200": tape_writer.loss(200, 2),

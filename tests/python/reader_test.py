@@ -63,8 +63,8 @@ class Case(unittest.TestCase):
         return str(path)
 
     def check_same(self, path):
-        done = subprocess.run([tool.PROGRAM, "dump", "--csv", path], capture_output=True, check=False)
-        status, out, warnings = program.dump(path)
+        done = subprocess.run([tool.PROGRAM, "dump", "--csv", "--result", path], capture_output=True, check=False)
+        status, out, warnings = program.dump(path, result=True)
         said = done.stdout.decode()
         if out != said:  # a difference of many MB is no message
             for number, (ours, theirs) in enumerate(zip(out.splitlines(), said.splitlines())):
@@ -79,8 +79,15 @@ class AgainstTheProgram(Case):
     def test_the_trace_that_ships(self):
         self.assertEqual(self.check_same("tests/data/sample.tape").count("\n"), 11591)
 
-    def test_the_golden_trace(self):
+    def test_the_golden_traces(self):
         self.check_same("tests/format/golden/v1.tape")
+        path = "tests/format/golden/v1_identity.tape"
+        self.assertEqual(self.check_same(path).count("\n"), 1 + 5)
+        with blktape.open_trace(path) as trace:
+            self.assertEqual(len(trace.header.trace_id), 16)
+            list(trace.batches())
+        # As tests/format/trace_golden_test.cc has it.
+        self.assertEqual(trace.losses, [blktape.Loss(1, 12, cpu=1)])
 
     def test_recordings_in_the_repository(self):
         for name in ("nvme0n1", "loop2"):
@@ -125,8 +132,8 @@ class AgainstTheProgram(Case):
 class Values(Case):
     def test_every_value_comes_back(self):
         chosen = random.Random(2)
-        records = any_records(chosen, 3000, 6000) + any_records(chosen, 3000, 2)
-        path = self.write(tape_writer.trace_of([records], devices=["d%d" % i for i in range(6000)]))
+        records = any_records(chosen, 3000, 4096) + any_records(chosen, 3000, 2)
+        path = self.write(tape_writer.trace_of([records], devices=["d%d" % i for i in range(4096)]))
         rows = blktape.read_table(path).to_pylist()
         self.assertEqual(len(rows), len(records))
         fields = {column.field: column.name for column in blktape.COLUMNS if column.field not in ("device", "op", "process")}
@@ -364,9 +371,27 @@ class WhatElseItHolds(Case):
 
 class Refusals(Case):
     def test_a_newer_version_is_refused_clearly(self):
-        path = self.write(tape_writer.trace_of([], version=2))
-        with self.assertRaisesRegex(blktape.NewerFormatError, "a.tape: format version 2, written by blktape 9.9; .* up to "
-                                                              "version 1"):
+        path = self.write(tape_writer.trace_of([], version=3))
+        self.check_same(path)
+        with self.assertRaisesRegex(blktape.NewerFormatError, "a.tape: format version 3, and .* up to version 2, written by "
+                                                              "blktape 9.9"):
+            blktape.open_trace(path)
+
+    def test_a_trace_that_needs_what_is_not_known_is_refused_by_name(self):
+        path = self.write(tape_writer.trace_of([], version=2, needs=["wide_planes", "x"]))
+        self.check_same(path)
+        with self.assertRaisesRegex(blktape.NewerFormatError, 'a.tape: needs "wide_planes", which .* blktape 9.9'):
+            blktape.open_trace(path)
+
+    def test_a_trace_of_version_2_that_needs_nothing_is_read(self):
+        path = self.write(tape_writer.trace_of([[{"device": 0, "op": 0, "flags": 0, "bytes": 512}]], version=2))
+        self.assertEqual(self.check_same(path).count("\n"), 2)
+
+    def test_more_devices_than_the_format_allows(self):
+        for count in (4096, 4097):
+            path = self.write(tape_writer.trace_of([], devices=["d"] * count))
+            self.check_same(path)
+        with self.assertRaisesRegex(blktape.TraceError, "has 4097 devices, and a trace has at most 4096"):
             blktape.open_trace(path)
 
     def test_what_is_no_trace_is_refused_as_the_program_refuses_it(self):

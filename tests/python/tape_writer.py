@@ -16,7 +16,7 @@ FIELD_NUMBERS = dict(zip(COLUMNS, [*range(2, 17), 19]))
 U64 = 2**64 - 1
 
 # Field numbers of Message.
-HEADER, BATCH, LOSS, ANCHOR, QUEUED_SIZES, PROCESS_NAMES, MARK, SUMMARY, FRAME = range(1, 10)
+HEADER, BATCH, LOSS, ANCHOR, QUEUED_SIZES, PROCESS_NAMES, MARK, SUMMARY, FRAME, HEADER_COPY = range(1, 11)
 
 
 def varint(value):
@@ -44,16 +44,19 @@ def message(kind, content):
     return varint(len(inner)) + inner
 
 
-def header(devices=("sda",), version=1, host="", source="generator", start=None):
+def header(devices=("sda",), version=1, host="", source="generator", start=None, trace_id=b"", needs=(), kind=HEADER):
     content = number(1, version) + data(2, "9.9") + data(3, source) + data(4, host)
     content += b"".join(data(6, data(1, name)) for name in devices)
     if start is not None:
         content += data(7, number(1, start[0]) + number(2, start[1]))
-    return message(HEADER, content)
+    content += data(16, trace_id) if trace_id else b""
+    content += b"".join(data(17, name) for name in needs)
+    return message(kind, content)
 
 
-def frame_start(number_, first_record):
-    return message(FRAME, number(1, number_) + number(2, first_record))
+def frame_start(number_, first_record, trace=0):
+    content = number(1, number_) + number(2, first_record)
+    return message(FRAME, content + (varint(4 << 3 | 1) + struct.pack("<Q", trace) if trace else b""))
 
 
 def loss(reason, count=None, **fields):

@@ -18,7 +18,7 @@ from blktape.model import OPS
 
 Array = npt.NDArray[Any]
 
-FORMAT_VERSION = 1  # the highest that is read
+FORMAT_VERSION = 2  # the highest that is read
 MAX_BATCH_RECORDS = 262_144
 SECTOR_BYTES = 512
 
@@ -157,7 +157,8 @@ class BatchDecoder:
         return self._schema
 
     def decode(self, batch: Any) -> pa.RecordBatch:
-        """BatchError where the batch contradicts itself or the header."""
+        """Without the records of ops that only a newer version knows, of which `batch.count` has more than this gives.
+        BatchError where the batch contradicts itself or the header."""
         return _Batch(batch, self._names).arrow(self._columns, self._schema)
 
 
@@ -171,14 +172,17 @@ class _Batch:
         # All columns, wanted or not: whether a batch is believed must not depend on what is asked for.
         self._stored = {column.name: self._read(column) for column in COLUMNS}
         self._times: dict[str, Array | None] | None = None
-        device, op = self._stored["device"], self._stored["op"]
-        if op is not None and self._count and int(op.values.max()) >= len(OPS):
-            raise BatchError(_CONTRADICTS + "column op: an operation this format version does not have")
+        device = self._stored["device"]
         if device is not None and self._count and int(device.values.max()) >= len(names["devices"]):
             raise BatchError("a record of a device that the header does not have")
 
     def arrow(self, columns: Sequence[Column], schema: pa.Schema) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([self._arrow(column) for column in columns], schema=schema)
+        records = pa.RecordBatch.from_arrays([self._arrow(column) for column in columns], schema=schema)
+        op = self._stored["op"]
+        # Only now: times and addresses of others count from theirs.
+        if op is not None and self._count and int(op.values.max()) >= len(OPS):
+            records = records.filter(pa.array(op.values < len(OPS)))
+        return records
 
     def _read(self, column: Column) -> _Stored | None:
         there = self._batch.HasField(column.field)
@@ -313,7 +317,8 @@ class _Batch:
         step = _unzigzag(stored.values).astype(np.int64).view(np.uint64) + sectors
         device, op = of_those("device"), of_those("op")
         if len(device) and device.any():
-            op = device.astype(np.uint64) * np.uint64(len(OPS)) + op
+            ops = max(len(OPS), int(op.max()) + 1)  # one that is unknown has addresses of its own
+            op = device.astype(np.uint64) * np.uint64(ops) + op
             if int(op.max()) < 1 << 16:
                 op = op.astype(np.uint16)  # for which sorting is by radix
         addresses: Array = _sums_by_stream(op, step) - sectors

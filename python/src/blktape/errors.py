@@ -6,7 +6,7 @@ class TraceError(Exception):
 
 
 class NewerFormatError(TraceError):
-    """Its format version is above what this package reads."""
+    """Its format version is above what this package reads, or it needs something that this package does not know."""
 
 
 class BatchError(Exception):

@@ -13,9 +13,14 @@ IN_FLIGHT_AT_START = 12
 IN_FLIGHT_AT_END = 13
 DAMAGED_INPUT = 10
 TRUNCATED_INPUT = 11
+UNDECODABLE_EVENT = 16
 MAX_LOSS_REASON = 255
 
 _UINT64_MAX = 2**64 - 1
+
+
+def cut(text: str, most_bytes: int) -> str:
+    return text if len(text) <= most_bytes // 4 else text.encode()[:most_bytes].decode(errors="replace")
 
 
 class _OfMessage:
@@ -77,6 +82,7 @@ class Header:
     """Of a trace. `message` is the whole Header of trace.proto, the plan of a replay included."""
 
     format_version: int
+    trace_id: bytes  # 16 bytes that no other trace has; empty in traces of blktape 0.1.0 and before
     tool_version: str
     source: str
     host: str
@@ -94,8 +100,8 @@ class Header:
 
     @classmethod
     def of(cls, message: Any) -> "Header":
-        plain = ("format_version", "tool_version", "source", "host", "kernel", "timezone", "process_names", "generator",
-                 "command")
+        plain = ("format_version", "trace_id", "tool_version", "source", "host", "kernel", "timezone", "process_names",
+                 "generator", "command")
         return cls(**{name: getattr(message, name) for name in plain},
                    devices=tuple(Device.of(device) for device in message.devices),
                    start=ClockAnchor.of(message.start) if message.HasField("start") else None,

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from blktape import columns as layout
-from blktape import model, schema, summary_check
-from blktape.errors import BatchError, NewerFormatError, TraceError
+from blktape import identity, model, schema, summary_check
+from blktape.errors import BatchError, TraceError
 from blktape.frames import Event, FrameReader, Kind, find_last_frame, size_of
 
 MAX_SMALL_MESSAGE_BYTES = 8 << 20
@@ -33,6 +33,15 @@ Item: TypeAlias = pa.RecordBatch | model.Loss | model.Mark | model.ClockAnchor |
 
 class _NoWholeMessage(Exception):
     pass
+
+
+@dataclass
+class _End:
+    """The summary at the end of the file."""
+
+    summary: Any
+    trace: int  # its frame's
+    end_bytes: int  # where that ends
 
 
 @dataclass
@@ -146,21 +155,25 @@ class Trace:
         self._damage: _Damage | None = None
         self._last_ns: int | None = None  # arrival of the last record that has one
         self._summary_seen = self._seek_table_seen = False
+        self._header_copy_at: int | None = None  # the frame that the header was read from, if not the first
         self._begun = False
         self.losses: list[model.Loss] = []
         self.marks: list[model.Mark] = []
         self.anchors: list[model.ClockAnchor] = []
         self.queued_sizes: list[model.QueuedSizes] = []
 
-        at_end = self._read_summary_from_end()
+        end = self._read_end()
         self._frames = FrameReader(source)
         self._frame: Event
         self._messages: _Messages
         message = self._read_header()
+        identity.check_understood(message, name)
         self.header = model.Header.of(message)
         self._header_message = message
-        if at_end is not None and summary_check.contradiction(message, *at_end) is None:
-            self._take_summary(at_end[0])
+        self._trace = identity.frame_trace(message)
+        if end is not None and end.trace == self._trace and \
+                summary_check.contradiction(message, end.summary, end.end_bytes) is None:
+            self._take_summary(end.summary)
         # One that cannot be this trace's is met again, and reported, where it stands.
 
         self._columns = layout.select(columns)
@@ -292,8 +305,8 @@ class Trace:
         wanted = [column.name for column in self._columns]
         return self._columns + layout.select([name for name in ("queue_ns", "issue_ns") if name not in wanted])
 
-    def _read_summary_from_end(self) -> tuple[Any, int] | None:
-        """The summary that the seek table leads to, and where its frame ends."""
+    def _read_end(self) -> _End | None:
+        """What the seek table leads to."""
         size = size_of(self._source)
         if size is None:
             return None
@@ -305,10 +318,11 @@ class Trace:
             if event.kind is Kind.FRAME:
                 messages = _Messages(event.content)
                 try:
-                    if messages.take().HasField("frame"):
+                    start = messages.take()
+                    if start.HasField("frame"):
                         message = messages.take()
                         if message.HasField("summary"):
-                            found = message.summary, event.to_bytes
+                            found = _End(message.summary, start.frame.trace, event.to_bytes)
                 except _NoWholeMessage:
                     pass
         self._source.seek(0)
@@ -319,22 +333,37 @@ class Trace:
         if event.kind is Kind.END:
             raise TraceError("%s: is empty, so no trace" % self.name)
         if event.kind is not Kind.FRAME:
-            raise TraceError("%s: the first frame, the header of the trace, is unreadable (bytes %d to %d), or this is no "
-                             "blktape trace" % (self.name, event.from_bytes, event.to_bytes))
+            return self._begin_with_copy(TraceError(
+                "%s: the first frame, the header of the trace, is unreadable (bytes %d to %d), or this is no blktape "
+                "trace" % (self.name, event.from_bytes, event.to_bytes)))
+        none = TraceError("%s: is no blktape trace" % self.name)
         self._frame = event
         self._messages = _Messages(event.content)
         try:
             message = self._messages.take()
         except _NoWholeMessage:
-            message = schema.Message()
-        header = message.header
-        if not message.HasField("header") or header.format_version == 0:
-            raise TraceError("%s: is no blktape trace" % self.name)
-        if header.format_version > layout.FORMAT_VERSION:
-            raise NewerFormatError(
-                "%s: format version %d, written by blktape %s; this package reads up to version %d" % (
-                    self.name, header.format_version, header.tool_version, layout.FORMAT_VERSION))
-        return header
+            raise none from None
+        if message.HasField("frame"):  # the beginning is cut off
+            return self._begin_with_copy(none)
+        if not message.HasField("header") or message.header.format_version == 0:
+            raise none
+        return message.header
+
+    def _begin_with_copy(self, without: TraceError) -> Any:
+        """The header from its first copy in the file, which is then read from its start, where the damage is met and
+        reported again. Raises `without` where there is none."""
+        if size_of(self._source) is None:
+            raise without
+        frames = FrameReader(self._source)
+        while (event := frames.next()).kind is not Kind.END:
+            header = _copy_in(event.content) if event.kind is Kind.FRAME else None
+            if header is not None:
+                self._header_copy_at = event.from_bytes
+                self._messages = _Messages(b"")
+                self._source.seek(0)
+                self._frames = FrameReader(self._source)
+                return header
+        raise without
 
     def _next_event(self) -> tuple[list[model.Loss], bool]:
         """What the next frame or damage tells of losses, and whether the file ends there."""
@@ -346,7 +375,10 @@ class Trace:
             self._seek_table_seen = True
             return [], False
         if event.kind is Kind.DAMAGE:
-            self._add_damage(_Damage(event.from_bytes, event.to_bytes, event.truncated, event.reason))
+            reason = event.reason
+            if event.from_bytes == 0 and self._header_copy_at is not None:
+                reason += ": the header, read from its copy in the frame at byte %d" % self._header_copy_at
+            self._add_damage(_Damage(event.from_bytes, event.to_bytes, event.truncated, reason))
             return [], False
         return self._end(event.to_bytes), True
 
@@ -374,6 +406,9 @@ class Trace:
             self._damaged_frame("the header of another trace" if message.HasField("header") else "a frame of no trace")
             return []
         start = message.frame
+        if start.trace != self._trace:
+            self._damaged_frame("a frame of another trace")
+            return []
         expected = start.number if self._next_frame is None else self._next_frame
         if self._summary_seen or start.number < expected or start.first_record < self._next_record:
             self._damaged_frame("a frame that is repeated or out of place")
@@ -424,7 +459,7 @@ class Trace:
         elif kind == "queued_sizes":
             yield self._keep(self.queued_sizes, model.QueuedSizes.of(message.queued_sizes))
         elif kind == "mark":
-            message.mark.detail = _cut(message.mark.detail, MAX_DETAIL_BYTES)
+            message.mark.detail = model.cut(message.mark.detail, MAX_DETAIL_BYTES)
             yield self._keep(self.marks, model.Mark.of(message.mark))
         elif kind == "process_names":
             for id, name in enumerate(message.process_names.names, message.process_names.first_id):
@@ -438,22 +473,25 @@ class Trace:
             else:
                 self._summary_seen = True
                 self._take_summary(message.summary)
-        elif kind is not None:
+        elif kind in ("header", "frame"):
             self._damaged_frame("a frame with a message out of place")
-        # None: a kind of message of a newer writer.
+        # Else a copy of the header, or (None) a kind of message of a newer writer.
 
-    def _take_batch(self, batch: Any) -> Iterator[pa.RecordBatch]:
+    def _take_batch(self, batch: Any) -> Iterator[Item]:
         try:
             records = self._decoder.decode(batch)
         except BatchError as error:
             self._damaged_frame(str(error))
             return
-        self._frame_records += records.num_rows
+        self._frame_records += batch.count
         if self._frame_records > layout.MAX_BATCH_RECORDS:
             self._damaged_frame("a frame of more records than the format allows")
             return
-        self._next_record += records.num_rows
+        self._next_record += batch.count
         self._received += records.num_rows
+        if unknown := batch.count - records.num_rows:
+            yield self._report(model.Loss(model.UNDECODABLE_EVENT, unknown, from_ns=self._last_ns,
+                                          detail="operations that only a newer version knows"))
         if records.num_rows == 0:
             return
         self._last_ns = _last_arrival(records, self._last_ns)
@@ -466,7 +504,7 @@ class Trace:
 
     def _take_loss(self, message: Any) -> model.Loss:
         message.reason = _known_reason(message.reason)
-        message.detail = _cut(message.detail, MAX_DETAIL_BYTES)
+        message.detail = model.cut(message.detail, MAX_DETAIL_BYTES)
         if message.HasField("device") and message.device >= len(self.header.devices):
             message.ClearField("device")
         loss = model.Loss.of(message)
@@ -474,7 +512,7 @@ class Trace:
         return self._report(loss)
 
     def _take_name(self, id: int, name: str) -> None:
-        self._processes.set(id, _cut(name, MAX_NAME_BYTES))
+        self._processes.set(id, model.cut(name, MAX_NAME_BYTES))
 
     def _take_summary(self, summary: Any) -> None:
         for id, name in enumerate(summary.process_names):
@@ -505,8 +543,22 @@ class Trace:
         return losses
 
 
-def _cut(text: str, most_bytes: int) -> str:
-    return text if len(text) <= most_bytes // 4 else text.encode()[:most_bytes].decode(errors="replace")
+def _copy_in(content: bytes) -> Any:
+    """The copy of the header that this frame has, of the trace that it says to be of; None where it has none."""
+    messages = _Messages(content)
+    try:
+        start = messages.take()
+        if not start.HasField("frame"):
+            return None
+        message = messages.take()
+        if message.HasField("summary"):
+            message = messages.take()
+    except _NoWholeMessage:
+        return None
+    copy = message.header_copy
+    if not message.HasField("header_copy") or copy.format_version == 0 or identity.frame_trace(copy) != start.frame.trace:
+        return None
+    return copy
 
 
 def _known_reason(reason: int) -> int:
