@@ -214,6 +214,9 @@ void CaptureSession::CheckDevices() {
                          : " is gone"));
     pipeline_->OnLoss(loss);
     news_.push_back(loss.detail());
+    // At the end none comes under its number any more; the source has stopped, and what it told
+    // last is still to be written as this disk's.
+    if (finished_) continue;
     source_->Remove(devices_[i]);
     pipeline_->RemoveDevice(devices_[i].dev);
   }

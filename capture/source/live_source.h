@@ -36,14 +36,14 @@ class LiveSource : public CaptureSource {
   // name it as it names itself. Any thread, between Start and Stop.
   virtual void MarkThread() {}
 
-  // Records `disk` too from here on, which came later than Start. kUnimplemented or another code
-  // where this source cannot do it while it runs; a recording begun anew could.
+  // Records `disk` too from here on, which came later than Start; before Stop. kUnimplemented or
+  // another code where this source cannot do it while it runs; a recording begun anew could.
   virtual Status Add(const Disk& disk) {
     return Status(StatusCode::kUnimplemented,
                   std::string(name()) + " takes no disk while it runs: " + disk.description.name());
   }
   // No more of `disk`, which is gone: another may come under its number. Call it a second or more
-  // before that is added, so that what was on its way has been delivered.
+  // before that is added, so that what was on its way has been delivered. Before Stop.
   virtual void Remove(const Disk& /*disk*/) {}
 
   // Why the source has no more to tell of `device`, if it knows: DEVICE_REMOVED or TRACING_ENDED.

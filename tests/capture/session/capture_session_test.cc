@@ -161,6 +161,19 @@ TEST_F(CaptureSessionTest, ADiskThatComesBackIsRecordedAgain) {
   EXPECT_THAT(Read("2.tape"), ElementsAre(Pair("sdb", 8)));
 }
 
+TEST_F(CaptureSessionTest, ADiskThatGoesRightBeforeTheEndKeepsWhatItDid) {
+  Plug("sdb", "8:16", "2");
+  Begin();
+  EXPECT_TRUE(Turn());
+  Tell(kSda, 8);
+  Tell(kSdb, 16);
+  Unplug("sda", "8:0");
+  ASSERT_TRUE(session_->Finish().ok());
+  EXPECT_THAT(session_->TakeNews(), Contains("sda is gone"));
+  EXPECT_EQ(session_->Figures(false).lost_events, 1u);
+  EXPECT_THAT(Read("1.tape"), ElementsAre(Pair("sda", 8), Pair("sdb", 16)));
+}
+
 TEST_F(CaptureSessionTest, WithoutADiskItEndsUnlessItWaitsForOne) {
   Begin(/*waits_for_disks=*/false);
   Unplug("sda", "8:0");

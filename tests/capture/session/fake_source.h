@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +19,7 @@ class FakeSource : public LiveSource {
  public:
   struct State {
     std::vector<Disk> disks;
-    std::vector<IoRecord> to_tell;  // at the next Poll
+    std::vector<IoRecord> to_tell;  // at the next Poll, or at Stop
     std::vector<uint32_t> own_pids;
     Status start;
     Status poll;
@@ -28,28 +30,39 @@ class FakeSource : public LiveSource {
   Status Start() override { return state_->start; }
   Result<bool> Poll(int /*timeout_ms*/, CaptureSink* sink) override {
     RETURN_IF_ERROR(state_->poll);
-    for (const IoRecord& record : std::exchange(state_->to_tell, {})) {
-      sink->OnFinished(0, record, {});
-    }
+    Tell(sink);
     return true;
   }
-  Status Stop(CaptureSink* /*sink*/) override { return OkStatus(); }
+  Status Stop(CaptureSink* sink) override {
+    stopped_ = true;
+    Tell(sink);
+    return OkStatus();
+  }
   std::vector<Disk> devices() const override { return state_->disks; }
   uint64_t buffer_bytes_per_cpu() const override { return 0; }
   Result<uint64_t> KernelLost() override { return uint64_t{0}; }
   Result<bool> Grow(uint64_t /*limit_bytes*/) override { return false; }
   void SetOwnPids(const std::vector<uint32_t>& pids) override { state_->own_pids = pids; }
   Status Add(const Disk& disk) override {
+    EXPECT_FALSE(stopped_);
     state_->disks.push_back(disk);
     return OkStatus();
   }
   void Remove(const Disk& disk) override {
+    EXPECT_FALSE(stopped_);
     std::erase_if(state_->disks, [&](const Disk& one) { return one.dev == disk.dev; });
   }
 
  private:
+  void Tell(CaptureSink* sink) {
+    for (const IoRecord& record : std::exchange(state_->to_tell, {})) {
+      sink->OnFinished(0, record, {});
+    }
+  }
+
   std::string name_;
   State* state_;
+  bool stopped_ = false;
 };
 
 }  // namespace blktape
