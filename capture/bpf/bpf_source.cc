@@ -15,7 +15,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -96,6 +98,7 @@ class BpfSource : public LiveSource {
   Result<uint64_t> KernelLost() override { return told_.ring_full; }
   Result<bool> Grow(uint64_t limit_bytes) override;
   void SetOwnPids(const std::vector<uint32_t>& pids) override;
+  void MarkThread() override;
   Status Add(const Disk& disk) override;
   void Remove(const Disk& disk) override;
   // Reading the table of rare sizes is a bpf() call, as is making larger rings.
@@ -115,6 +118,7 @@ class BpfSource : public LiveSource {
   Status Wait(int timeout_ms);
   void LearnNames();
   void LearnOwnPids();
+  void AddOwnPid(uint32_t pid);
   std::optional<int64_t> OldestCompletion();
   void DeliverUntil(int64_t ns, CaptureSink* sink);
   void SettleUntil(int64_t ns, CaptureSink* sink);
@@ -131,6 +135,8 @@ class BpfSource : public LiveSource {
   uint32_t slot_count_ = 0;
   uint32_t slots_used_ = 0;  // the rest is for disks that come later
   uint32_t quiet_turns_ = 0;
+  // Of those that write what the programs know as own; freed places are the recording thread's.
+  std::mutex own_pids_mutex_;
   std::map<uint32_t, uint32_t> own_pids_by_seen_;  // the kernel's id to ours, where they differ
   uint64_t ring_bytes_ = 0;
   bool any_bio_based_ = false;
@@ -339,6 +345,7 @@ void BpfSource::Release() {
   counters_.Unmap();
   sizes_.Close();
   slots_.Unmap();
+  const std::lock_guard lock(own_pids_mutex_);
   if (skeleton_ != nullptr) block_bpf::destroy(skeleton_);
   skeleton_ = nullptr;
 }
@@ -504,12 +511,35 @@ void BpfSource::ReportInFlight(CaptureSink* sink) {
 void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
   static_assert(kOwnPidsMost == BLKTAPE_OWN_PIDS);
   BLKTAPE_CHECK(skeleton_ != nullptr && pids.size() <= kOwnPidsMost);
+  const auto stays = [&](uint32_t pid) {
+    return std::find(pids.begin(), pids.end(), pid) != pids.end();
+  };
+  // What is to be forgotten of a place that another one takes.
+  LearnOwnPids();
+  std::erase_if(own_pids_by_seen_, [&](const auto& pair) { return !stays(pair.second); });
+  const std::lock_guard lock(own_pids_mutex_);
   for (size_t i = 0; i < kOwnPidsMost; ++i) {
-    const uint32_t pid = i < pids.size() ? pids[i] : 0;
-    if (skeleton_->bss->own_pids[i] == pid) continue;
-    skeleton_->bss->own_pids[i] = pid;
-    skeleton_->bss->own_pids_seen[i] = 0;
+    if (stays(skeleton_->bss->own_pids[i])) continue;
+    std::atomic_ref(skeleton_->bss->own_pids[i]).store(0);
+    std::atomic_ref(skeleton_->bss->own_pids_seen[i]).store(0);
   }
+  // Those that are there already keep their places: the programs may be looking.
+  for (const uint32_t pid : pids) AddOwnPid(pid);
+}
+
+// A thread's first I/O comes before anybody else knows of it: what the kernel calls it can only be
+// seen of what was queued when its id was there.
+void BpfSource::MarkThread() {
+  const std::lock_guard lock(own_pids_mutex_);
+  if (skeleton_ != nullptr) AddOwnPid(static_cast<uint32_t>(gettid()));
+}
+
+// With own_pids_mutex_ held. Where all places are taken SetOwnPids will have one.
+void BpfSource::AddOwnPid(uint32_t pid) {
+  auto& own = skeleton_->bss->own_pids;
+  if (std::find(std::begin(own), std::end(own), pid) != std::end(own)) return;
+  const auto free = std::find(std::begin(own), std::end(own), 0u);
+  if (free != std::end(own)) std::atomic_ref(*free).store(pid);
 }
 
 Result<bool> BpfSource::Grow(uint64_t limit_bytes) {

@@ -315,6 +315,7 @@ Status CaptureSession::Rotate(const std::string& next_path) {
   Result<std::unique_ptr<RecordingFile>> old = Open(next_path);
   if (!old.ok()) {
     for (const Disk& disk : added) source_->Remove(disk);
+    source_->SetOwnPids(own_pids_);  // a thread that wrote a file that is none has marked itself
     devices_.resize(devices_.size() - added.size());
     present_.resize(devices_.size());
     arrived_ = added;

@@ -33,7 +33,8 @@ class LiveSource : public CaptureSource {
   static constexpr size_t kOwnPidsMost = 8;
   // Called by each thread of the recorder before its I/O: lets a source find out what the kernel
   // calls it, which in a PID namespace is not what the thread itself is told. Records and events
-  // name it as it names itself. Any thread, between Start and Stop.
+  // name it as it names itself. Until SetOwnPids is next called it is one of those. Any thread,
+  // between Start and Stop.
   virtual void MarkThread() {}
 
   // Records `disk` too from here on, which came later than Start; before Stop. kUnimplemented or
