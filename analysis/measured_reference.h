@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/run_costs.h"
@@ -21,10 +20,6 @@ struct MeasuredReference {
   std::optional<int64_t> cycle_ns;  // how long a cycle's runs took
   bool interval_too_wide = false;   // of its own score, which a score against it takes as exact
 };
-
-// The part of a rule that says how a drive is measured, without what it is (its size, its write
-// cache): two drives that were measured alike are compared.
-std::string_view ProcedureOf(std::string_view rule);
 
 // From the text of its report.json. kFailedPrecondition if that was a score of another trace, by
 // another version or invalid, kDataLoss if it is no such report.

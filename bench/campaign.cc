@@ -12,6 +12,7 @@
 
 #include "analysis/invalid_reason.h"
 #include "analysis/measured_reference.h"
+#include "analysis/measured_score.h"
 #include "analysis/profile.h"
 #include "analysis/run_costs.h"
 #include "analysis/score.h"
