@@ -27,14 +27,6 @@ double Percent(uint64_t part, uint64_t whole) {
   return Percent(static_cast<double>(part), static_cast<double>(whole));
 }
 
-// Names come from a foreign file: nothing that would steer a terminal.
-std::string Plain(std::string_view text, size_t columns) {
-  std::string plain;
-  for (const char c : text) plain += c >= ' ' && c < 0x7f ? c : '?';
-  if (plain.size() > columns) plain = plain.substr(0, columns - 2) + "..";
-  return plain;
-}
-
 std::string DeviceNames(const proto::Header& header) {
   std::string names;
   for (const proto::Device& device : header.devices()) {

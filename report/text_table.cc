@@ -33,6 +33,13 @@ std::string Bar(double share, size_t columns, const TextLook& look) {
 
 }  // namespace
 
+std::string Plain(std::string_view text, size_t columns) {
+  std::string plain;
+  for (const char c : text) plain += c >= ' ' && c < 0x7f ? c : '?';
+  if (plain.size() > columns) plain = plain.substr(0, columns - 2) + "..";
+  return plain;
+}
+
 std::string Strong(std::string_view text, const TextLook& look) { return Styled(text, "1", look); }
 std::string Bad(std::string_view text, const TextLook& look) { return Styled(text, "1;31", look); }
 

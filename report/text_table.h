@@ -14,6 +14,9 @@ struct TextLook {
   bool unicode = false;  // blocks in bars and lines of activity; else '#' and none
 };
 
+// A name of a foreign file within so many columns (3 or more): nothing that would steer a terminal.
+std::string Plain(std::string_view text, size_t columns);
+
 // `text` in bold, in red, where the look has colour.
 std::string Strong(std::string_view text, const TextLook& look);
 std::string Bad(std::string_view text, const TextLook& look);
