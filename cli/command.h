@@ -77,6 +77,8 @@ Command CheckCommand();
 Command PrepareCommand();
 Command CornersCommand();
 Command ScoreCommand();
+Command CompareCommand();
+Command ResultsCommand();
 
 // Prints "error: ..." on stderr, with a way out where rights are missing that root has, and returns
 // the exit code that fits: kExitUsage for kInvalidArgument, else kExitFailed.

@@ -22,5 +22,7 @@ int main(int argc, char** argv) {
                               blktape::CornersCommand(),
                               blktape::ReplayCommand(),
                               blktape::ScoreCommand(),
+                              blktape::CompareCommand(),
+                              blktape::ResultsCommand(),
                           });
 }

@@ -165,6 +165,30 @@ class Page:
         urls = [event["request"]["url"] for event in self._events("Network.requestWillBeSent")]
         return [url for url in urls if url != self._url and url != "about:blank" and not url.startswith("data:")]
 
+    def data(self):
+        """What its figures are drawn from."""
+        return json.loads(self.value("document.getElementById('data').textContent"))
+
+    def assert_sound(self, test):
+        """No error, no request, every figure drawn and its table there."""
+        test.assertEqual(self.errors(), [])
+        test.assertEqual(self.requests(), [])
+        figures = self.data()["figures"]
+        drawn = self.value("document.documentElement.dataset.drawn")
+        test.assertEqual(int(drawn), len(figures))
+        for figure in figures:
+            marks = self.value("""(() => {
+              const box = document.getElementById('chart-%s'), canvas = box.querySelector('canvas');
+              if (!canvas) return box.querySelectorAll('svg path, svg rect').length;
+              const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+              let marks = 0;
+              for (let i = 3; i < pixels.length; i += 4) if (pixels[i]) marks++;
+              return marks;
+            })()""" % figure["id"])
+            test.assertGreater(marks, 3, figure["id"])
+            test.assertTrue(self.value("document.getElementById('chart-%s').getAttribute('aria-label').length > 10" % figure["id"]))
+            test.assertTrue(self.value("document.getElementById('table-%s').querySelector('table tbody tr') !== null" % figure["table"]))
+
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 and kind == "keyDown" else "")

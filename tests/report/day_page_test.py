@@ -16,10 +16,6 @@ HOSTILE = ["</script><script>window.bad=1</script>", "<img src=x onerror=window.
            "x" * 10_000, "\x1b[31mred\x00\x07", "=1+2", "a,b\"c\nd"]
 
 
-def data_of(page):
-    return json.loads(page.value("document.getElementById('data').textContent"))
-
-
 class DayPage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -42,36 +38,17 @@ class DayPage(unittest.TestCase):
         subprocess.run([MAKE_TRACE, kind, path], input="\0\n".join(HOSTILE).encode(), check=True)
         return path
 
-    def assert_sound(self, page):
-        self.assertEqual(page.errors(), [])
-        self.assertEqual(page.requests(), [])
-        figures = data_of(page)["figures"]
-        drawn = page.value("document.documentElement.dataset.drawn")
-        self.assertEqual(int(drawn), len(figures))
-        for figure in figures:
-            marks = page.value("""(() => {
-              const box = document.getElementById('chart-%s'), canvas = box.querySelector('canvas');
-              if (!canvas) return box.querySelectorAll('svg path, svg rect').length;
-              const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-              let marks = 0;
-              for (let i = 3; i < pixels.length; i += 4) if (pixels[i]) marks++;
-              return marks;
-            })()""" % figure["id"])
-            self.assertGreater(marks, 3, figure["id"])
-            self.assertTrue(page.value("document.getElementById('chart-%s').getAttribute('aria-label').length > 10" % figure["id"]))
-            self.assertTrue(page.value("document.getElementById('table-%s').querySelector('table tbody tr') !== null" % figure["table"]))
-
     def test_the_page_is_drawn_without_an_error_or_a_request(self):
         page = self.page_of(SAMPLE)
-        self.assert_sound(page)
-        ids = {figure["id"] for figure in data_of(page)["figures"]}
+        page.assert_sound(self)
+        ids = {figure["id"] for figure in page.data()["figures"]}
         self.assertLessEqual({"timeline", "latency_map", "sizes_asked", "sizes_issued", "addresses_1_reads", "addresses_1_writes",
                               "slower_than", "queue_depth", "idle_gaps", "processes"}, ids)
 
     def test_values_are_those_of_json(self):
         page = self.page_of(SAMPLE)
         truth = blktape.as_json("analyze", SAMPLE, "--series")
-        tables = {name: {column["key"]: column["values"] for column in table["columns"]} for name, table in data_of(page)["tables"].items()}
+        tables = {name: {column["key"]: column["values"] for column in table["columns"]} for name, table in page.data()["tables"].items()}
         timeline = truth["details"]["timeline"]
         for key in ("reads_per_s", "writes_per_s", "read_bytes_per_s", "write_bytes_per_s", "busy_share", "depth_mean", "d2c_p50_ns",
                     "d2c_p99_ns", "d2c_max_ns", "share_4k"):
@@ -99,7 +76,7 @@ class DayPage(unittest.TestCase):
         folder = self.path("csv")
         blktape.ok("analyze", SAMPLE, "--csv", folder)
         page = self.page_of(SAMPLE)
-        tables = data_of(page)["tables"]
+        tables = page.data()["tables"]
         self.assertEqual({name + ".csv" for name in tables}, set(os.listdir(folder)))
         for name, table in tables.items():
             with open(os.path.join(folder, name + ".csv"), newline="") as file:
@@ -117,17 +94,17 @@ class DayPage(unittest.TestCase):
         subprocess.run(["tests/report/make_gallery", path], check=True)
         for width in (1200, 360):
             page = self.browser.open(path, width=width)
-            self.assert_sound(page)
+            page.assert_sound(self)
             self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
         self.assertEqual(page.value("document.querySelectorAll('.verdict p.bad').length"), 1)
 
     def test_names_are_data(self):
         page = self.page_of(self.made("hostile"), width=360)
-        self.assert_sound(page)
+        page.assert_sound(self)
         self.assertIsNone(page.value("window.bad === undefined ? null : window.bad"))
         self.assertEqual(page.value("document.querySelectorAll('script').length"), 3)
         self.assertEqual(page.value("document.querySelectorAll('img').length"), 0)
-        tables = data_of(page)["tables"]
+        tables = page.data()["tables"]
         self.assertIn(HOSTILE[0], tables["processes"]["columns"][0]["values"])
         self.assertTrue(all(name in tables["devices"]["columns"][0]["values"] for name in HOSTILE))
         self.assertLessEqual(page.value("document.documentElement.scrollWidth"), 360)
@@ -137,7 +114,7 @@ class DayPage(unittest.TestCase):
     def test_it_fits_a_telephone_and_both_themes(self):
         for dark in (False, True):
             page = self.page_of(SAMPLE, width=360, dark=dark)
-            self.assert_sound(page)
+            page.assert_sound(self)
             self.assertLessEqual(page.value("document.documentElement.scrollWidth"), 360)
             background = page.value("getComputedStyle(document.body).backgroundColor")
             self.assertEqual(background, "rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
@@ -169,12 +146,12 @@ class DayPage(unittest.TestCase):
 
     def test_an_empty_trace_has_a_page(self):
         page = self.page_of(self.made("empty"))
-        self.assert_sound(page)
+        page.assert_sound(self)
         self.assertIn("Nothing happened", page.value("document.querySelector('.verdict').textContent"))
 
     def test_what_is_missing_is_said_first(self):
         page = self.page_of(self.made("lossy"), accept=(3,))
-        self.assert_sound(page)
+        page.assert_sound(self)
         self.assertIn("5 events were lost", page.value("document.querySelector('.verdict p.bad').textContent"))
         self.assertTrue(page.value("document.querySelector('#conditions .no') !== null"))
 
