@@ -150,7 +150,7 @@ class RowFileSource::Input : private RowSink {
   }
 
   Status Verdict() const {
-    const Status verdict = importer_->Verdict();
+    Status verdict = importer_->Verdict();
     if (verdict.ok()) return verdict;
     return Status(verdict.code(), std::string(source_->name()) + ": not " + parent_.format_.title +
                                       ": " + verdict.message());
@@ -203,7 +203,7 @@ class RowFileSource::Input : private RowSink {
   }
 
   std::string PlaceName(uint64_t place) const {
-    const std::string where =
+    std::string where =
         (parent_.format_.binary ? "offset " : "line ") + std::to_string(place);
     if (parent_.inputs_.size() < 2) return where;
     return std::filesystem::path(std::string(source_->name())).filename().string() + " " + where;

@@ -350,7 +350,7 @@ Status CaptureSession::Finish() {
   proto::Summary summary;
   pipeline_->FillSummary(&summary);
   *summary.mutable_end() = ReadClocks().anchor();
-  const Status closed = file_->Finish(summary);
+  Status closed = file_->Finish(summary);
   lost_before_ += file_->lost_events();
   // Now that nothing is recorded any more: it reads and writes the whole file.
   if (closed.ok()) {
