@@ -48,7 +48,8 @@ class Campaign {
   Result<ScoreReport> Run() {
     RETURN_IF_ERROR(CheckOptions());
     RETURN_IF_ERROR(ReadTrace());
-    ASSIGN_OR_RETURN(CampaignFolder folder, CampaignFolder::Open(options_.folder, Question()));
+    ASSIGN_OR_RETURN(CampaignFolder folder,
+                     CampaignFolder::Open(options_.folder, Question(), options_.reopen));
     folder_ = std::make_unique<CampaignFolder>(std::move(folder));
     const Status done = Measure();
     if (!done.ok()) {

@@ -38,6 +38,8 @@ struct CampaignOptions {
   std::string target_path;
   std::map<std::string, std::string> identities;  // as ReplayOptions has them
   std::string folder;                             // result traces and state are put there
+  // Whether a finished campaign of this is told once more from its result traces: none is run.
+  bool reopen = false;
   uint64_t cycles = kLeastCycles;  // that count; at most as many more are spoiled and repeated
   bool published = false;  // two stages: cycles is the first, its spread tells how many more
   bool open_loop = false;  // timed at the recorded times, a rule of its own

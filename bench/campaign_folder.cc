@@ -52,7 +52,8 @@ Status Taken(const std::string& folder, const std::string& what) {
 
 }  // namespace
 
-Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question) {
+Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question,
+                                            bool reopen) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   const bool empty = !error && std::filesystem::is_empty(path, error);
@@ -70,8 +71,9 @@ Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(state_path));
   ASSIGN_OR_RETURN(CampaignState state, ParseState(state_path, text));
-  if (state.finished) return Taken(path, "holds a finished score");
-  if (state.question != AsStored(question)) {
+  const bool same = state.question == AsStored(question);
+  if (state.finished && !(reopen && same)) return Taken(path, "holds a finished score");
+  if (!same) {
     return Taken(path, "holds an unfinished score of something else:\n  there:  " + state.question +
                            "\n  here:   " + AsStored(question));
   }

@@ -24,7 +24,9 @@ class CampaignFolder {
  public:
   // Makes the folder, or opens one in which the same campaign was not finished. kAlreadyExists: it
   // holds something else, a finished campaign or one of another question; the message says which.
-  static Result<CampaignFolder> Open(const std::string& path, const std::string& question);
+  // `reopen`: a finished one of this question is opened, too.
+  static Result<CampaignFolder> Open(const std::string& path, const std::string& question,
+                                     bool reopen = false);
 
   const std::string& path() const { return path_; }
   bool resumed() const { return resumed_; }

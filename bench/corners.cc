@@ -294,7 +294,7 @@ class Meter : public ResultObserver {
 
   void OnRecord(const IoRecord& record) override {
     if (record.error != 0 || !record.issue_ns || !record.complete_ns) return;
-    if (!first_ns_) first_ns_ = *record.issue_ns;
+    if (!first_ns_) first_ns_ = record.issue_ns;
     last_ns_ = std::max(last_ns_, *record.complete_ns);
     result_->elapsed_ns = last_ns_ - *first_ns_;
     (record.op == Op::kRead ? result_->reads : result_->writes) += 1;

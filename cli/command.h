@@ -77,6 +77,7 @@ Command CheckCommand();
 Command PrepareCommand();
 Command CornersCommand();
 Command ScoreCommand();
+Command BenchCommand();
 Command CompareCommand();
 Command ResultsCommand();
 

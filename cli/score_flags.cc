@@ -1,0 +1,235 @@
+#include "cli/score_flags.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "base/units.h"
+#include "bench/host_check.h"
+#include "bench/piece.h"
+#include "cli/print.h"
+#include "cli/queue_flags.h"
+#include "cli/target_consent.h"
+#include "replay/prepare/prepare.h"
+#include "replay/replayer.h"
+#include "report/score_report_out.h"
+
+namespace blktape {
+namespace {
+
+std::string ProgressText(const std::string& label, const ReplayProgress& now) {
+  return label + ": " + std::to_string(static_cast<int>(now.fraction * 100)) + " %, " +
+         FormatCount(now.completed) + " I/Os" +
+         (now.errors > 0 ? ", " + FormatCount(now.errors) + " errors" : "");
+}
+
+}  // namespace
+
+void DeclareScoreFlags(Flags* flags, ScoreFlags* options) {
+  CampaignOptions& campaign = options->campaign;
+  flags->Text("--device", &campaign.piece.device, "Only this device of the trace", "NAME");
+  flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
+  flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
+  flags->Duration("--idle-cap", &options->idle_cap_ns,
+                  "Cut think and idle time above this (default 1s)");
+  flags->Switch("--no-idle-cap", &options->no_idle_cap, "Keep all think and idle time");
+  flags->Duration("--budget", &options->budget_ns,
+                  "How long a cycle may take: a random sample of windows stands for the "
+                  "whole");
+  flags->Count("--seed", &campaign.seed, "Which windows --budget draws (default 1)");
+  flags->Switch("--open", &campaign.open_loop,
+                "Issue at the recorded times, whatever the drive does: another rule");
+  flags->Choice("--state", &campaign.state, {"as-is", "used", "fresh"},
+                "State of the drive: as found (default), or prepared, which writes all of it");
+  flags->Choice("--prepare", &options->prepare, {"once", "each"},
+                "Before the first cycle (default) or before each");
+  flags->Count("--cycles", &campaign.cycles,
+               "Cycles of a closed-loop run and a run at max speed that count (default 3)");
+  flags->Switch("--published", &campaign.published,
+                "5 cycles tell the spread, and by it how many make +-1.5 %");
+  flags->Switch("--overwrite", &campaign.overwrite, "The content of the target may be lost");
+  flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
+  flags->Switch("--create", &options->create, "Make the target file if it does not exist");
+  flags->Switch("--accept-loss", &campaign.loss_accepted,
+                "Score a trace that lost events; the report says so");
+  flags->Choice("--engine", &campaign.engine, {"auto", "io_uring", "libaio"},
+                "What issues the I/Os (default auto: probes the target)");
+  flags->Choice("--unsupported", &campaign.unsupported, {"fail", "skip", "emulate"},
+                "Operations the target lacks (default fail)");
+  DeclareQueueSettings(flags, &options->settings);
+  flags->Duration("--pause", &campaign.pause_ns, "Idle time before each run (default 2s)");
+}
+
+Status TakeScoreFlags(const Flags& given, ScoreFlags* options) {
+  CampaignOptions& campaign = options->campaign;
+  const uint64_t least = campaign.published ? kFirstStageCycles : uint64_t{1};
+  if (campaign.published && !given.Given("--cycles")) campaign.cycles = kFirstStageCycles;
+  if (campaign.cycles < least || campaign.cycles > kMostCycles) {
+    return Status(StatusCode::kInvalidArgument, "--cycles must be " + std::to_string(least) +
+                                                    " to " + std::to_string(kMostCycles));
+  }
+  if (given.Given("--idle-cap") && options->no_idle_cap) {
+    return Status(StatusCode::kInvalidArgument, "--idle-cap and --no-idle-cap exclude one another");
+  }
+  campaign.idle_cap_ns = options->idle_cap_ns;
+  if (options->no_idle_cap) campaign.idle_cap_ns.reset();
+  if (given.Given("--budget")) campaign.budget_ns = options->budget_ns;
+  if (given.Given("--seed") && !given.Given("--budget")) {
+    return Status(StatusCode::kInvalidArgument, "--seed goes with --budget");
+  }
+  if (given.Given("--from")) campaign.piece.from_ns = options->from_ns;
+  if (given.Given("--to")) campaign.piece.to_ns = options->to_ns;
+  campaign.prepare_each_cycle = options->prepare == "each";
+  if (given.Given("--prepare") && campaign.state == "as-is") {
+    return Status(StatusCode::kInvalidArgument, "--prepare goes with --state used or fresh");
+  }
+  ASSIGN_OR_RETURN(campaign.queue_settings, ParseQueueSettings(options->settings));
+  return OkStatus();
+}
+
+bool IsSimulatedTarget(const std::string& target_path) {
+  return target_path.starts_with(kSimulatedTarget);
+}
+
+Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
+                                                          const std::vector<std::string>& targets,
+                                                          const std::atomic<bool>& stop) {
+  const CampaignOptions& campaign = options.campaign;
+  std::map<std::string, std::string> identities;
+  ReplayPreview to_confirm;
+  for (const std::string& target : targets) {
+    if (IsSimulatedTarget(target)) continue;
+    ReplayOptions preview;
+    SetPiece(campaign.piece, target, &preview);
+    preview.overwrite = campaign.overwrite;
+    preview.scored = true;
+    preview.unsupported = campaign.unsupported;
+    preview.queue_settings = campaign.queue_settings;
+    RETURN_IF_ERROR(CreateScratchTargets(preview, options.create, stop));
+    ASSIGN_OR_RETURN(const ReplayPreview planned, PreviewReplay(preview, /*whole=*/false, stop));
+    TellShared(planned, /*way_out=*/"");
+    for (const auto& [path, identity] : planned.identities) {
+      for (const auto& [other, same] : identities) {
+        if (same == identity) {
+          return Status(StatusCode::kInvalidArgument,
+                        path + " and " + other + " are two names of one drive");
+        }
+      }
+    }
+    identities.insert(planned.identities.begin(), planned.identities.end());
+    if (ChangesDevices(preview, planned)) {
+      to_confirm.targets.insert(to_confirm.targets.end(), planned.targets.begin(),
+                                planned.targets.end());
+      to_confirm.settings = planned.settings;
+    }
+  }
+  if (!to_confirm.targets.empty() && !options.yes) {
+    RETURN_IF_ERROR(ConfirmOverwrite(to_confirm, stop));
+  }
+  return identities;
+}
+
+CampaignTools CampaignProgress::Tools() {
+  const auto replay = [this](const ReplayOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const ReplayProgress&)>& progress)
+      -> Result<proto::ReplayOutcome> {
+    // The reference is computed, in cycle 0.
+    if (options.cycle > 0 && options.engine != "simulated") {
+      std::call_once(looked_, [&] {
+        const Result<HostCheck> check = CheckHost(2 * kNanosPerSecond, stop);
+        look_ = check.status();
+        if (!check.ok()) return;
+        host_ = check->Sentence();
+        Say(host_);
+      });
+      RETURN_IF_ERROR(look_);
+    }
+    return RunReplay(options, stop, progress);
+  };
+  return {.replay = replay, .prepare = RunPrepare, .clock = Clock::Monotonic()};
+}
+
+std::string CampaignProgress::Left() {
+  const std::lock_guard lock(mutex_);
+  const int64_t left_ns = end_ns_ - Clock::Monotonic()->NowNs();
+  return left_ns > kNanosPerSecond ? ", about " + FormatDurationNs(left_ns) + " left in all" : "";
+}
+
+void CampaignProgress::Say(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  line_.Clear();
+  Print(stderr, text + "\n");
+}
+
+void CampaignProgress::Show(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  line_.Show(text);
+}
+
+CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
+                                          const std::string& prefix) {
+  const bool simulated = IsSimulatedTarget(campaign.target_path);
+  // What this campaign has added to the end of all, and how long one cycle of it takes.
+  const auto planned_ns = std::make_shared<int64_t>(0);
+  const auto cycle_ns = std::make_shared<int64_t>(0);
+  return {
+      .on_resume =
+          [this, folder = campaign.folder](uint64_t runs_done) {
+            Say(folder + " holds a score of this, which goes on: " +
+                FormatCounted(runs_done, "run") + " done");
+          },
+      .on_plan =
+          [this, simulated, planned_ns, cycle_ns, target = campaign.target_path](
+              uint64_t cycles, int64_t estimated_ns) {
+            if (simulated) return;  // in no time
+            Say(FormatCounted(cycles, "cycle") + " on " + target + ": about " +
+                FormatDurationNs(estimated_ns) + " left");
+            const std::lock_guard lock(mutex_);
+            *cycle_ns = estimated_ns / static_cast<int64_t>(std::max<uint64_t>(cycles, 1));
+            if (end_ns_ == 0) end_ns_ = Clock::Monotonic()->NowNs();
+            end_ns_ += estimated_ns - std::exchange(*planned_ns, estimated_ns);
+          },
+      .on_run = [this, prefix](const std::string& label) { Show(prefix + label); },
+      .on_repeat =
+          [this, prefix, cycle_ns](const RepeatedCycle& cycle) {
+            Say(prefix + "measured again: " + cycle.reasons.front().Sentence());
+            const std::lock_guard lock(mutex_);
+            end_ns_ += *cycle_ns;
+          },
+      .on_progress =
+          [this, prefix](const std::string& label, const ReplayProgress& now) {
+            Show(prefix + ProgressText(label, now) + Left());
+          },
+      .on_prepare_progress =
+          [this, prefix](const std::string& label, const PrepareProgress& now) {
+            Show(prefix + label + ", " + now.phase + ": " +
+                 std::to_string(static_cast<int>(now.fraction * 100)) + " %");
+          },
+  };
+}
+
+std::string ScoreJsonText(const ScoreReport& report) {
+  return ScoreJson(report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Status WriteScoreReport(const ScoreReport& report, const std::string& folder) {
+  RETURN_IF_ERROR(ReplaceFile(folder + "/report.txt", ScoreText(report)));
+  return ReplaceFile(folder + "/report.json", ScoreJsonText(report));
+}
+
+bool TellSettingsOf(const ScoreReport& report) {
+  bool restored = true;
+  for (const ScoredRun& run : report.runs) {
+    const auto& left_set = run.outcome.settings_not_restored();
+    TellNotRestored({left_set.begin(), left_set.end()});
+    restored = restored && left_set.empty();
+  }
+  return restored;
+}
+
+}  // namespace blktape

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "analysis/score_report.h"
+#include "base/status.h"
+#include "bench/campaign.h"
+#include "cli/command.h"
+#include "cli/progress_line.h"
+
+namespace blktape {
+
+// What the verbs that score drives share: flags of the rule, consent, progress, the report's files.
+
+struct ScoreFlags {
+  CampaignOptions campaign;
+  std::vector<std::string> settings;
+  int64_t idle_cap_ns = kDefaultIdleCapNs;
+  int64_t budget_ns = 0;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  std::string prepare = "once";
+  bool no_idle_cap = false;
+  bool create = false;
+  bool yes = false;
+};
+
+// All flags that decide how a drive is measured, and --overwrite, --yes, --create.
+void DeclareScoreFlags(Flags* flags, ScoreFlags* options);
+// After parsing: into `options->campaign`. kInvalidArgument where they contradict one another.
+Status TakeScoreFlags(const Flags& given, ScoreFlags* options);
+
+bool IsSimulatedTarget(const std::string& target_path);
+
+// Opens the targets, which may refuse, and asks about all of them. What a target or the trace
+// forbids is said before anything is left behind. Returns their identities, by path.
+Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
+                                                          const std::vector<std::string>& targets,
+                                                          const std::atomic<bool>& stop);
+
+// What campaigns tell on stderr while they run. Thread-safe; must outlive them.
+class CampaignProgress {
+ public:
+  // `prefix` stands before each line, for instance the target's name.
+  CampaignEvents EventsOf(const CampaignOptions& campaign, const std::string& prefix);
+  // Those of replay/. Before the first run on a real target they look at the host, for 2 s, and
+  // tell what it can judge.
+  CampaignTools Tools();
+  // That sentence; empty: nobody looked. After the campaigns.
+  const std::string& host() const { return host_; }
+  void Clear() { line_.Clear(); }
+
+ private:
+  void Say(const std::string& text);
+  void Show(const std::string& text);
+  // Of all campaigns, repeats included: how long it may still take.
+  std::string Left();
+
+  std::mutex mutex_;
+  ProgressLine line_;
+  int64_t end_ns_ = 0;
+  std::once_flag looked_;
+  Status look_;
+  std::string host_;
+};
+
+// Writes report.txt and report.json into `folder`.
+Status WriteScoreReport(const ScoreReport& report, const std::string& folder);
+// The text of report.json.
+std::string ScoreJsonText(const ScoreReport& report);
+
+// Warns of queue settings that were not put back; false if there are any.
+bool TellSettingsOf(const ScoreReport& report);
+
+}  // namespace blktape
