@@ -230,8 +230,6 @@ Status BpfSource::Load() {
     skeleton_->rodata->pid_namespace_dev = local->device;
     skeleton_->rodata->pid_namespace_inode = local->inode;
   }
-  // What we read before a session names its threads is ours, too.
-  skeleton_->bss->own_pids[0] = static_cast<uint32_t>(getpid());
   for (size_t i = 0; i < BLKTAPE_MAX_DEVICES; ++i) ShowDevice(i, kNoDevice);
   slots_used_ = 0;
   for (size_t i = 0; i < devices_.size(); ++i) {

@@ -57,6 +57,8 @@ Result<StartedSource> StartLiveSource(const SourceRequest& request,
     std::unique_ptr<LiveSource> source = kind.make(request);
     SinkBuffer told;
     Status status = source->Start();
+    // What this thread reads before a session names its threads is the recorder's, too.
+    if (status.ok()) source->MarkThread();
     if (status.ok()) status = source->Poll(/*timeout_ms=*/0, &told).status();
     if (!status.ok()) {
       if (first.ok()) first = status;
