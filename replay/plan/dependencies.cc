@@ -114,7 +114,7 @@ void Dependencies::Happened(uint32_t slot) {
 void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   if (!arrival_ns) return;
-  if (!first_ns_) first_ns_ = *arrival_ns;
+  if (!first_ns_) first_ns_ = arrival_ns;
   no_fua_ = no_fua;
   if (io.op == Op::kFlush && no_fua && io.complete_ns) {
     flushes_[next_flush_] = {.device = io.device,
