@@ -43,7 +43,7 @@ std::optional<sockaddr_un> AddressOf(const std::string& path) {
 
 }  // namespace
 
-MarkSocket::MarkSocket(std::string folder) {
+MarkSocket::MarkSocket(const std::string& folder) {
   mkdir(folder.c_str(), 0755);
   const std::string path = folder + "/" + kPrefix + std::to_string(getpid()) + kSuffix;
   const std::optional<sockaddr_un> address = AddressOf(path);

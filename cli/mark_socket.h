@@ -16,7 +16,7 @@ namespace blktape {
 // and everything else works. One thread.
 class MarkSocket {
  public:
-  explicit MarkSocket(std::string folder = "/run/blktape");
+  explicit MarkSocket(const std::string& folder = "/run/blktape");
   ~MarkSocket();
   MarkSocket(const MarkSocket&) = delete;
   MarkSocket& operator=(const MarkSocket&) = delete;

@@ -160,7 +160,7 @@ class TraceReaderImpl : public TraceReader {
       return BeginWithCopy(unreadable);
     }
     rest_ = frames_.content();
-    const Status none(StatusCode::kDataLoss, where + ": is no blktape trace");
+    Status none(StatusCode::kDataLoss, where + ": is no blktape trace");
     proto::Message message;
     if (!TakeDelimited(&rest_, &message)) return none;
     if (message.has_frame()) return BeginWithCopy(none);  // the beginning is cut off

@@ -110,7 +110,7 @@ DriveHealth ReadDriveHealth(const std::string& folder, int fd) {
     if (Ask(fd, command)) health = ParseNvmeSmartLog(log);
   }
   if (const auto monitor = MonitorOf(folder)) {
-    if (const auto now = Number<int64_t>(*monitor + "/temp1_input")) health.temperature = *now;
+    if (const auto now = Number<int64_t>(*monitor + "/temp1_input")) health.temperature = now;
     health.temperature_limit = Number<int64_t>(*monitor + "/temp1_max");
   }
   return health;
