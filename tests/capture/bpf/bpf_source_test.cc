@@ -235,7 +235,6 @@ TEST_F(BpfSourceTest, ADiscardIsSeenWithItsLength) {
 
 TEST_F(BpfSourceTest, WhatTheRecorderItselfQueuesIsNotCountedAsQueued) {
   ASSERT_TRUE(StartSource());
-  source_->SetOwnPids({});  // us, who started it
   UniqueFd sync(open(loop_->path().c_str(), O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC));
   ASSERT_EQ(pwrite(fd_.get(), buffer_, 8192, 0), 8192);
   source_->MarkThread();
