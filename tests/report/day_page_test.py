@@ -1,7 +1,6 @@
 """The page of `analyze --html`, opened in a real browser, and what `--csv` and `--json` say beside it."""
 
 import csv
-import json
 import os
 import subprocess
 import tempfile
