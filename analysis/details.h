@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/address_map.h"
+#include "analysis/address_heat_map.h"
 #include "analysis/block_history.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/latency_sketch.h"
@@ -48,7 +48,7 @@ struct Details {
   };
   struct DeviceMap {
     std::string device;
-    AddressMap map;
+    AddressHeatMap map;
   };
 
   Timeline timeline;

@@ -327,7 +327,7 @@ class DayPageMaker {
     Section& section = NewSection("where", "Where on the disk");
     for (size_t i = 0; i < details_.addresses.size(); ++i) {
       const Details::DeviceMap& device = details_.addresses[i];
-      const AddressMap& map = device.map;
+      const AddressHeatMap& map = device.map;
       const std::string id = "addresses_" + std::to_string(i + 1);
       const std::string of = details_.addresses.size() > 1 ? " on " + device.device : "";
       TableMaker table(id, "Reads and writes by time and address" + of);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/address_map.h"
+#include "analysis/address_heat_map.h"
 #include "analysis/in_flight.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/profile.h"
@@ -194,7 +194,7 @@ TEST(AddressMapTest, RowsAndColumnsDoubleAsTheyMust) {
   builder.Add(0, 0, /*write=*/false);
   builder.Add(0, 65'536, /*write=*/true);       // the second row of 64 KiB
   builder.Add(0, 64 * 65'536, /*write=*/true);  // beyond 64 rows: of 128 KiB now
-  const AddressMap map = builder.Finish(0);
+  const AddressHeatMap map = builder.Finish(0);
   EXPECT_EQ(map.row_bytes, 131'072u);
   EXPECT_EQ(map.rows, 33u);
   EXPECT_EQ(map.columns, 1u);
@@ -207,7 +207,7 @@ TEST(AddressMapTest, WhatIsKnownBeforeIsFineAtOnce) {
   // 1 GiB in 64 rows is 16 MiB each; the last byte is in the last row.
   AddressMapBuilder builder(1'000 * kMs, uint64_t{1} << 30);
   builder.Add(999 * kMs, (uint64_t{1} << 30) - 1, /*write=*/false);
-  const AddressMap map = builder.Finish(1'000 * kMs);
+  const AddressHeatMap map = builder.Finish(1'000 * kMs);
   EXPECT_EQ(map.row_bytes, 16u << 20);
   EXPECT_EQ(map.rows, 64u);
   EXPECT_EQ(map.column_ns, 10 * kMs);

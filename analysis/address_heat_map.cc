@@ -1,4 +1,4 @@
-#include "analysis/address_map.h"
+#include "analysis/address_heat_map.h"
 
 #include <algorithm>
 #include <bit>
@@ -46,9 +46,9 @@ void AddressMapBuilder::DoubleRows() {
   }
 }
 
-AddressMap AddressMapBuilder::Finish(int64_t observed_ns) {
+AddressHeatMap AddressMapBuilder::Finish(int64_t observed_ns) {
   if (observed_ns > 0) columns_.At(observed_ns - 1);
-  AddressMap map;
+  AddressHeatMap map;
   map.column_ns = columns_.step_ns();
   map.row_bytes = uint64_t{1} << row_bits_;
   map.columns = columns_.steps().size();

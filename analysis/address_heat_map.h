@@ -11,7 +11,7 @@ namespace blktape {
 
 // Where on a device data requests began, and when. Columns of column_ns from the first arrival on,
 // rows of row_bytes from address 0 on. reads[column * rows + row], likewise writes.
-struct AddressMap {
+struct AddressHeatMap {
   int64_t column_ns = 0;
   uint64_t row_bytes = 0;
   size_t columns = 0;
@@ -29,7 +29,7 @@ class AddressMapBuilder {
   // As far as is known: how long it will be, and where the last request ends.
   AddressMapBuilder(int64_t length_ns, uint64_t end_bytes);
   void Add(int64_t at_ns, uint64_t offset_bytes, bool write);
-  AddressMap Finish(int64_t observed_ns);
+  AddressHeatMap Finish(int64_t observed_ns);
 
  private:
   struct Column {
