@@ -289,7 +289,7 @@ class Guest:
             "-m", str(self.memory_mib), "-smp", str(self.cpus), "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-serial", "stdio", "-nic", "none",
             "-kernel", os.path.realpath(os.path.join(kernel_folder(), "vmlinuz")), "-initrd", image,
-            "-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off " + self.kernel_arguments,
+            "-append", "console=ttyS0 no_timer_check quiet loglevel=3 panic=-1 mitigations=off " + self.kernel_arguments,
         ]
         for number, disk in enumerate(self.disks):
             command += self._drive(disk, number, work, until is not None)
