@@ -49,7 +49,7 @@ Result<Found> FindReport(const std::string& word, const std::string& db) {
     ASSIGN_OR_RETURN(ReportFile file, ReadReportFile(word));
     return Found{std::move(file.path), std::move(file.json)};
   }
-  const auto stored = [&]() -> Result<Found> {
+  auto stored = [&]() -> Result<Found> {
     std::string path = db;
     if (path.empty()) {
       ASSIGN_OR_RETURN(path, DefaultResultsPath());
