@@ -203,8 +203,7 @@ class RowFileSource::Input : private RowSink {
   }
 
   std::string PlaceName(uint64_t place) const {
-    std::string where =
-        (parent_.format_.binary ? "offset " : "line ") + std::to_string(place);
+    std::string where = (parent_.format_.binary ? "offset " : "line ") + std::to_string(place);
     if (parent_.inputs_.size() < 2) return where;
     return std::filesystem::path(std::string(source_->name())).filename().string() + " " + where;
   }
