@@ -11,7 +11,7 @@
 
 namespace blktape {
 
-// Bytes in, in order. The seam where tests inject short reads and faults. Not thread-safe.
+// Reads bytes in order. Tests inject short reads and faults here. Not thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -21,22 +21,22 @@ class ByteSource {
   virtual Status Seek(uint64_t offset) = 0;
   // Size in bytes, or absent where it is not known (a pipe, a growing file).
   virtual std::optional<uint64_t> size_bytes() const = 0;
-  // How messages call it: a path, "standard input".
+  // Its name in messages: a path, or "standard input".
   virtual std::string_view name() const = 0;
 };
 
-// Bytes out, in order. Not thread-safe.
+// Writes bytes in order. Not thread-safe.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  // Writes all of `bytes` or fails; after a failure nothing is known of how much was written.
+  // Writes all of `bytes` or fails. After a failure it is unknown how much was written.
   virtual Status Write(std::span<const std::byte> bytes) = 0;
-  // What was written is on stable storage when it returns.
+  // When this returns, everything written so far is on stable storage.
   virtual Status Sync() = 0;
   virtual std::string_view name() const = 0;
 };
 
-// A source over memory it does not own.
+// A source that reads memory owned by the caller.
 class MemorySource : public ByteSource {
  public:
   explicit MemorySource(std::string_view bytes, std::string name = "memory")
@@ -52,7 +52,7 @@ class MemorySource : public ByteSource {
   std::string name_;
 };
 
-// A sink into a string it owns.
+// A sink that appends to a string of its own.
 class MemorySink : public ByteSink {
  public:
   Status Write(std::span<const std::byte> bytes) override;

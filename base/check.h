@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// A broken invariant is a bug of ours: say where and stop. Not assert(): -c opt defines NDEBUG.
+// A broken invariant is a bug in blktape: prints where it is and aborts. Not assert(), because -c
+// opt defines NDEBUG.
 #define BLKTAPE_CHECK(condition)                                                          \
   do {                                                                                    \
     if (!(condition)) [[unlikely]] {                                                      \

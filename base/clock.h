@@ -4,23 +4,23 @@
 
 namespace blktape {
 
-// The monotonic clock (CLOCK_MONOTONIC) every pacing and timeout decision uses, as a seam for
-// tests.
+// The clock of every pacing and timeout decision: CLOCK_MONOTONIC, or a fake one in tests.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t NowNs() = 0;
-  // Returns at or after `deadline_ns` on the same clock; at once if it has passed.
+  // Sleeps until `deadline_ns` on the same clock, or a little longer; returns at once if the
+  // deadline has passed.
   virtual void SleepUntilNs(int64_t deadline_ns) = 0;
 
-  // The kernel's clock. Thread-safe, lives for ever.
+  // The kernel's clock. Thread-safe; it is never destroyed.
   static Clock* Monotonic();
 };
 
 // Nanoseconds since the Unix epoch (CLOCK_REALTIME).
 int64_t WallNowNs();
 
-// A clock that stands still until told otherwise; sleeping moves it to the deadline. Not
+// A clock that moves only when AdvanceNs() is called, or to the deadline of a sleep. Not
 // thread-safe.
 class FakeClock : public Clock {
  public:

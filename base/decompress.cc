@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 65536;
 
-// A source of which the first bytes have been looked at.
+// A source whose first bytes can be read in advance.
 class PeekedSource : public ByteSource {
  public:
   explicit PeekedSource(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
@@ -58,7 +58,7 @@ class PeekedSource : public ByteSource {
   size_t taken_ = 0;
 };
 
-// What the formats have in common: an input buffer and where the decoder stands in it.
+// The common part of all formats: an input buffer, and the decoder's position in it.
 class DecompressingSource : public ByteSource {
  public:
   explicit DecompressingSource(std::unique_ptr<ByteSource> source)
@@ -95,7 +95,7 @@ class DecompressingSource : public ByteSource {
   std::string_view name() const override { return source_->name(); }
 
  protected:
-  // Decodes from input_[begin_, end_) what there is, moves begin_, and tells inside_frame_.
+  // Decodes what is in input_[begin_, end_), advances begin_ and sets inside_frame_.
   virtual Result<size_t> DecodeInto(std::span<std::byte> buffer) = 0;
   virtual void Reset() = 0;
 
@@ -122,7 +122,7 @@ class ZstdSource : public DecompressingSource {
   Result<size_t> DecodeInto(std::span<std::byte> buffer) override {
     ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
     ZSTD_inBuffer in{input_.data(), end_, begin_};
-    // With no input it still hands over what it has decoded before.
+    // Without input, the decoder still returns what it decoded before.
     if (in.pos == in.size && !inside_frame_) return size_t{0};
     const size_t result = ZSTD_decompressStream(stream_, &out, &in);
     begin_ = in.pos;
@@ -200,7 +200,7 @@ class XzSource : public DecompressingSource {
   void Reset() override { Begin(); }
 
  private:
-  // `xz -9` needs 65 MiB; a file may not ask for any amount.
+  // `xz -9` needs 65 MiB. The bound keeps a file from asking for any amount of memory.
   static constexpr uint64_t kMemoryBytes = uint64_t{256} << 20;
 
   void Begin() {

@@ -7,10 +7,10 @@
 
 namespace blktape {
 
-// What `source` holds, decompressed if its first bytes say that it is a zstd, gzip, xz or bzip2
-// file (of one frame, member or stream, or several), else as it is. Seek goes to the start only,
-// and only where `source` can. Reading past damage, or an end inside a frame, fails with kDataLoss
-// after all that could be decoded.
+// The content of `source`: decompressed if its first bytes are those of a zstd, gzip, xz or bzip2
+// file (with one or several frames, members or streams), else unchanged. Seek goes to the start
+// only, and only if `source` can seek. If the data is damaged or ends inside a frame, Read first
+// returns all bytes that could be decoded and then fails with kDataLoss.
 Result<std::unique_ptr<ByteSource>> Decompressed(std::unique_ptr<ByteSource> source);
 
 }  // namespace blktape

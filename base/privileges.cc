@@ -30,7 +30,7 @@ Status DropCapabilities(const std::vector<int>& kept) {
   for (const cap_value_t one : kept) {
     for (const cap_flag_t flag : {CAP_PERMITTED, CAP_EFFECTIVE}) {
       cap_flag_value_t has = CAP_CLEAR;
-      // What is not there cannot be kept.
+      // Keep only what the thread has.
       if (cap_get_flag(now.get(), one, flag, &has) == 0 && has == CAP_SET) {
         cap_set_flag(next.get(), flag, 1, &one, CAP_SET);
       }
@@ -49,11 +49,11 @@ bool HasCapability(int capability) {
 
 namespace {
 
-// What a recording needs once it runs, by any source: reading the kernel's rings, sysfs and procfs,
-// writing, finishing, rewriting and removing traces, its status file, the service manager's socket,
-// the child command's end, and what the C library does for threads, memory, time and signals. Found
-// by strace of each source with rotation, a child command and a service manager; beside each call
-// stand those that another version of the C library makes instead.
+// The system calls of a running recording with any source: reading the kernel's rings, sysfs and
+// procfs; writing, finishing, rewriting and removing traces; the status file; the service manager's
+// socket; waiting for the child command; and what the C library does for threads, memory, time and
+// signals. Found with strace for each source with rotation, a child command and a service manager.
+// The list also has the calls that other versions of the C library make instead.
 constexpr int kAllowed[] = {
     // Files.
     SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(preadv), SCMP_SYS(preadv2),
@@ -83,65 +83,68 @@ constexpr int kAllowed[] = {
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
     SCMP_SYS(rt_sigpending), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack), SCMP_SYS(kill),
     SCMP_SYS(tgkill), SCMP_SYS(wait4), SCMP_SYS(waitid),
-    // Who and where it is, and what time.
+    // Its ids, the machine and the time.
     SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getppid), SCMP_SYS(getpgrp), SCMP_SYS(getuid),
     SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getgroups), SCMP_SYS(uname),
     SCMP_SYS(sysinfo), SCMP_SYS(getrlimit), SCMP_SYS(getrusage), SCMP_SYS(times),
     SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday), SCMP_SYS(time),
     SCMP_SYS(getrandom),
-    // To give up what is left, in the threads that write.
+    // Writer threads drop their remaining capabilities.
     SCMP_SYS(capget), SCMP_SYS(capset),
-    // Datagrams to the service manager; sockets are local only, below.
+    // Datagrams to the service manager; kSockets below allows local sockets only.
     SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
     SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(shutdown)};
 
-// Calls that do many things are allowed with these first, or second, arguments.
+// Calls that do many things are allowed with these first or second arguments only.
 constexpr uint64_t kSockets[] = {AF_UNIX};
 constexpr uint64_t kPrctls[] = {PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_NAME, PR_GET_NAME,
                                 PR_CAPBSET_READ,     PR_GET_SECCOMP,      PR_SET_VMA};
-// Reading maps, and a larger ring for a CPU: no programs, and nothing made to outlive the process.
+// Reading maps, and creating a larger ring for a CPU. No programs, and nothing that outlives the
+// process.
 constexpr uint64_t kBpfs[] = {BPF_MAP_CREATE,        BPF_MAP_LOOKUP_ELEM,
                               BPF_MAP_UPDATE_ELEM,   BPF_MAP_DELETE_ELEM,
                               BPF_MAP_GET_NEXT_KEY,  BPF_MAP_LOOKUP_AND_DELETE_ELEM,
                               BPF_MAP_LOOKUP_BATCH,  BPF_MAP_LOOKUP_AND_DELETE_BATCH,
                               BPF_OBJ_GET_INFO_BY_FD};
-// Of terminals their kind and size (never input pushed into one), of disks what blktrace needs.
+// A terminal's kind and size (never pushing input into it), and the ioctls of blktrace.
 constexpr uint64_t kIoctls[] = {TCGETS,        TIOCGWINSZ,       FIONREAD,
                                 BLKGETSIZE64,  BLKTRACESTART,    BLKTRACESTOP,
                                 BLKTRACESETUP, BLKTRACETEARDOWN, LOOP_GET_STATUS64};
 constexpr unsigned kIoctlArgument = 1;
-// IOPRIO_WHO_PROCESS of linux/ioprio.h, which is no C++.
+// IOPRIO_WHO_PROCESS of linux/ioprio.h, a header that C++ cannot include.
 constexpr uint64_t kIoPriorityOfProcess = 1;
 
 // Adds rules one by one and keeps the first failure.
 class Filter {
  public:
   Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {
-    // All threads, not this one alone.
+    // All threads, not only this one.
     if (context_ != nullptr) Keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_TSYNC, 1));
   }
   void Allow(int call) { Keep(seccomp_rule_add(context_.get(), SCMP_ACT_ALLOW, call, 0)); }
-  // Where `argument` is one of `values`; the kernel takes its lower half for these calls.
+  // Allows `call` if `argument` is one of `values`. For these calls the kernel uses the lower 32
+  // bits.
   void AllowWith(int call, unsigned argument, std::span<const uint64_t> values) {
     for (const uint64_t value : values) {
       const scmp_arg_cmp is{argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value};
       Keep(seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, call, 1, &is));
     }
   }
-  // Threads, and no processes or name spaces. The C library falls back to the one whose flags can
-  // be looked at where the other does not exist.
+  // Allows threads, but no processes or name spaces. A filter can check the flags of clone but not
+  // of clone3; the C library falls back to clone if clone3 does not exist.
   void AllowThreads() {
     const scmp_arg_cmp is_thread{0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD};
     Keep(seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &is_thread));
     Keep(seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0));
   }
-  // Looking up limits, and setting none: no new ones are given.
+  // Allows reading limits, but not setting them: the argument with new limits must be null.
   void AllowReadingLimits() {
     const scmp_arg_cmp sets_none{2, SCMP_CMP_EQ, 0, 0};
     Keep(
         seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, &sets_none));
   }
-  // A thread's own CPU and I/O priority, as that of one that rewrites finished traces.
+  // Allows a thread to set its own CPU and I/O priority, as the thread that rewrites finished
+  // traces does.
   void AllowOwnPriority() {
     const scmp_arg_cmp of_processes{0, SCMP_CMP_EQ, PRIO_PROCESS, 0};
     const scmp_arg_cmp of_process{0, SCMP_CMP_EQ, kIoPriorityOfProcess, 0};
@@ -151,7 +154,7 @@ class Filter {
     Keep(seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, SCMP_SYS(setpriority), 2, cpu));
     Keep(seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioprio_set), 2, io));
   }
-  // For all threads, from now on.
+  // Puts the filter in force for all threads.
   Status Load() {
     if (context_ == nullptr) return Status(StatusCode::kUnavailable, "no seccomp");
     if (failure_ == 0) failure_ = seccomp_load(context_.get());

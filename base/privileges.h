@@ -6,19 +6,21 @@
 
 namespace blktape {
 
-// Takes every capability but `kept` (CAP_... of linux/capability.h) from the calling thread, for
-// good, and lets no program it might run gain any. Threads it starts later have no more; others
-// that run already are not touched. A user without capabilities gets ok as well.
+// Permanently drops every capability except `kept` (CAP_... of linux/capability.h) from the calling
+// thread, and keeps programs it may run from gaining any. Threads that it starts later inherit
+// this; threads that run already are not changed. Also returns ok if there were no capabilities to
+// drop.
 Status DropCapabilities(const std::vector<int>& kept = {});
 
-// Whether the calling thread has this capability in effect.
+// Whether this capability is in the calling thread's effective set.
 bool HasCapability(int capability);
 
-// Refuses (EPERM), for all threads of this process and for good, every system call but those that a
-// running recording needs: files, memory, threads, signals, time, local sockets, maps of BPF. So
-// neither programs, io_uring, mounts, modules, other processes' memory and descriptors, users,
-// sockets of a network, BPF programs nor input for a terminal. kUnavailable where the kernel has no
-// seccomp, else the failure with which a rule was not taken; then nothing is refused.
+// Permanently forbids (EPERM) every system call that a running recording does not need, for all
+// threads of this process. Allowed are files, memory, threads, signals, time, local sockets and BPF
+// maps. Forbidden are, among others: running programs, io_uring, mounts, modules, memory and
+// descriptors of other processes, changing users, network sockets, loading BPF programs and pushing
+// input into a terminal. kUnavailable if the kernel has no seccomp; another error if a rule could
+// not be added. After a failure nothing is forbidden.
 Status ForbidUnusedSystemCalls();
 
 }  // namespace blktape

@@ -10,7 +10,7 @@
 namespace blktape {
 namespace {
 
-// Counted from behind the program's name, which may hold blanks and brackets.
+// Fields are counted after the program's name, which may contain blanks and brackets.
 std::string StartTimeOf(const std::string& pid) {
   const Result<std::string> stat = ReadFile("/proc/" + pid + "/stat");
   if (!stat.ok()) return "";

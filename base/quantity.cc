@@ -120,7 +120,7 @@ std::string FormatNumber(double value) {
   if (value < 0) return "-" + FormatNumber(-value);
   if (value >= 99.95) return FormatCount(static_cast<uint64_t>(std::llround(value)));
   int decimals = 2;  // at and above 1
-  // 0.09996 has to become 0.100: what it rounds to decides.
+  // The rounded value decides: 0.09996 must become 0.100.
   if (value >= 9.995) decimals = 1;
   for (double least = 0.9995; value < least && value > 0 && decimals < kMostDecimals; least /= 10) {
     ++decimals;

@@ -9,8 +9,8 @@
 
 namespace blktape {
 
-// A first-in first-out queue in one block of memory that only grows, so that a queue that has found
-// its size allocates no more. T is default-constructible. Not thread-safe.
+// A first-in first-out queue in one block of memory that only grows: once it is large enough, it no
+// longer allocates. T must be default-constructible. Not thread-safe.
 template <typename T>
 class RingQueue {
  public:
@@ -36,8 +36,8 @@ class RingQueue {
     slots_[(begin_ + size_) & (slots_.size() - 1)] = std::move(value);
     ++size_;
   }
-  // One more at the back, to be filled where it lies: until then it holds whatever was there
-  // before.
+  // Adds an element at the back, which the caller fills in place. It still holds the old content of
+  // its slot.
   T& grow_back() {
     if (size_ == slots_.size()) Grow();
     ++size_;
@@ -45,7 +45,7 @@ class RingQueue {
   }
   void pop_front() {
     BLKTAPE_CHECK(size_ > 0);
-    // What the element owned is freed now, not when its slot is used again.
+    // Frees what the element owns now, not when its slot is reused.
     if constexpr (!std::is_trivially_destructible_v<T>) slots_[begin_] = T();
     begin_ = (begin_ + 1) & (slots_.size() - 1);
     --size_;

@@ -5,7 +5,8 @@
 
 namespace blktape {
 
-// Sums and differences of numbers that a file may hold: what does not fit ends at the bound.
+// Sums and differences of numbers read from a file: a result that does not fit becomes the type's
+// minimum or maximum.
 template <std::integral T>
 constexpr T SaturatingAdd(T a, T b) {
   T sum{};

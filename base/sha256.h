@@ -7,7 +7,7 @@
 
 namespace blktape {
 
-// SHA-256 of the rest of `source`, as 64 lower-case hex digits: what the program sha256sum prints.
+// SHA-256 of the rest of `source`, as 64 lower-case hex digits: the same as sha256sum prints.
 Result<std::string> Sha256Hex(ByteSource* source);
 
 }  // namespace blktape

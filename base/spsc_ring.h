@@ -11,8 +11,8 @@
 namespace blktape {
 
 // A bounded queue between exactly one pushing and one popping thread, without locks and without
-// allocation after construction. All memory is touched when it is built, so that neither side ever
-// meets a page fault.
+// allocation after construction. The constructor touches all memory, so that neither thread has a
+// page fault later.
 template <typename T>
 class SpscRing {
  public:
@@ -24,7 +24,7 @@ class SpscRing {
   SpscRing(const SpscRing&) = delete;
   SpscRing& operator=(const SpscRing&) = delete;
 
-  // Pushing thread. False: full.
+  // Called by the pushing thread. False if the queue is full.
   bool TryPush(const T& item) {
     const size_t tail = tail_.load(std::memory_order_relaxed);
     if (tail - head_seen_ > mask_) {
@@ -36,7 +36,7 @@ class SpscRing {
     return true;
   }
 
-  // Popping thread. Null: empty. The item stays valid until Pop().
+  // Called by the popping thread. Null if the queue is empty. The item stays valid until Pop().
   T* Front() {
     const size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_seen_) {
@@ -47,7 +47,7 @@ class SpscRing {
   }
   void Pop() { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
-  // Any thread; a moment's view.
+  // Any thread may call this. The size may have changed when it returns.
   size_t size() const {
     const size_t head = head_.load(std::memory_order_acquire);
     return tail_.load(std::memory_order_acquire) - head;
@@ -57,7 +57,7 @@ class SpscRing {
  private:
   const size_t mask_;
   const std::unique_ptr<T[]> items_;
-  // Each side on a cache line of its own, with its last view of the other side.
+  // Each thread has a cache line of its own, with the other thread's position as last seen.
   alignas(64) std::atomic<size_t> tail_ = 0;
   size_t head_seen_ = 0;
   alignas(64) std::atomic<size_t> head_ = 0;

@@ -16,7 +16,8 @@ enum class StatusCode {
   kNotFound,            // a file, device or process is not there
   kAlreadyExists,       // would overwrite
   kPermissionDenied,    // rights are missing
-  kFailedPrecondition,  // refused: the state of the world forbids it (mounted, too small, busy)
+  kFailedPrecondition,  // refused: the state of a device or file forbids it (mounted, too small,
+                        // busy)
   kUnavailable,         // this kernel or machine lacks the facility
   kUnimplemented,       // newer format version, unknown kind
   kDataLoss,            // input is damaged beyond what can be skipped
@@ -25,8 +26,9 @@ enum class StatusCode {
   kIoError,             // the system refused a read, write or ioctl
 };
 
-// The outcome of something that can fail because of the world. Copyable, thread-compatible. One
-// pointer, null when ok: it is returned for every record, several functions deep.
+// The outcome of a call that can fail for reasons outside the program. Copyable, thread-compatible.
+// It is one pointer, null when ok, because it is returned for every record through several
+// functions.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // ok
@@ -44,8 +46,7 @@ class [[nodiscard]] Status {
 
   bool ok() const { return failure_ == nullptr; }
   StatusCode code() const { return ok() ? StatusCode::kOk : failure_->code; }
-  // What went wrong, with path, offset and reason; empty when ok. May have further lines ("try:
-  // ...").
+  // What failed, with path, offset and reason; empty when ok. May have more lines ("try: ...").
   const std::string& message() const;
 
  private:
@@ -67,11 +68,11 @@ inline Status OkStatus() { return Status(); }
 // kResourceExhausted, EBUSY: kFailedPrecondition, ENOSYS, EOPNOTSUPP: kUnavailable; else kIoError).
 Status ErrnoStatus(int err, std::string_view what);
 
-// A value or the reason why there is none.
+// A value, or the reason why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit, so that `return value;` reads
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit, so that `return value;` works
   Result(Status status) : status_(std::move(status)) {  // NOLINT: likewise
     BLKTAPE_CHECK(!status_.ok());
   }

@@ -7,7 +7,7 @@
 namespace blktape {
 namespace {
 
-// POSIX.1-2017, pax, "ustar Interchange Format": 512-byte blocks, header fields at these places.
+// POSIX.1-2017, pax, "ustar Interchange Format": 512-byte blocks, header fields at these offsets.
 constexpr size_t kBlock = 512;
 constexpr size_t kNameAt = 0, kNameBytes = 100;
 constexpr size_t kSizeAt = 124, kSizeBytes = 12;
@@ -15,7 +15,7 @@ constexpr size_t kSumAt = 148, kSumBytes = 8;
 constexpr size_t kTypeAt = 156;
 constexpr size_t kMagicAt = 257;
 constexpr size_t kPrefixAt = 345, kPrefixBytes = 155;
-// A name that is longer is cut.
+// Longer names are truncated.
 constexpr uint64_t kLongestName = 4096;
 
 std::string_view Field(std::span<const std::byte> block, size_t at, size_t bytes) {
@@ -23,7 +23,7 @@ std::string_view Field(std::span<const std::byte> block, size_t at, size_t bytes
   return {begin, strnlen(begin, bytes)};
 }
 
-// Octal text, or the GNU binary form, of which the first byte is 0x80.
+// Octal text, or the GNU binary form, whose first byte is 0x80.
 std::optional<uint64_t> NumberIn(std::span<const std::byte> block, size_t at, size_t bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(block[at + i]); };
   uint64_t value = 0;
@@ -48,7 +48,7 @@ std::optional<uint64_t> NumberIn(std::span<const std::byte> block, size_t at, si
   return digits ? std::optional(value) : std::nullopt;
 }
 
-// The sum of a header's bytes, its own field read as blanks.
+// The checksum is the sum of the header's bytes, with the checksum field counted as blanks.
 bool ChecksumIsRight(std::span<const std::byte> block) {
   uint64_t sum = 0;
   for (size_t i = 0; i < kBlock; ++i) {
@@ -87,7 +87,7 @@ Status TarReader::Damage(const std::string& what) const {
                                            std::to_string(offset_) + ": " + what);
 }
 
-// False at the end of the archive; a part of a block is damage.
+// False at the end of the archive. A partial block is damage.
 Result<bool> TarReader::ReadBlock(std::span<std::byte> block) {
   size_t filled = 0;
   while (filled < block.size()) {
@@ -124,7 +124,7 @@ Result<bool> TarReader::Next() {
     if (!more) return false;
     const bool empty =
         std::all_of(block.begin(), block.end(), [](std::byte b) { return b == std::byte{0}; });
-    if (empty) return false;  // two such blocks end an archive; nothing of use follows one
+    if (empty) return false;  // an archive ends with two such blocks; no file follows the first
     if (!ChecksumIsRight(block)) return Damage("the header of a tar member is damaged");
     const std::optional<uint64_t> size = NumberIn(block, kSizeAt, kSizeBytes);
     if (!size) return Damage("a tar member of no readable size");

@@ -12,23 +12,24 @@
 
 namespace blktape {
 
-// Whether `head`, the first bytes of a file (512 at least), begin a tar archive: POSIX ustar or
-// GNU, of which the header's checksum is right.
+// Whether `head`, at least the first 512 bytes of a file, is the start of a tar archive: POSIX
+// ustar or GNU, with a correct header checksum.
 bool LooksLikeTar(std::span<const std::byte> head);
 
-// Reads the regular files of a tar archive in order: Next() goes to the next one, and the reader is
-// then its content as a ByteSource. Links, folders and special files are passed over; long names of
-// GNU and POSIX (pax) archives are understood. Nothing is ever written or named by what the archive
-// says. Not thread-safe.
+// Reads the regular files of a tar archive in order. Next() goes to the next file; the reader is
+// then a ByteSource of that file's content. Links, folders and special files are skipped. Long
+// names of GNU and POSIX (pax) archives are supported. No file is ever created or opened by a name
+// from the archive. Not thread-safe.
 class TarReader : public ByteSource {
  public:
-  // `archive` must outlive the reader and stands at its start.
+  // `archive` must outlive the reader and be at its start.
   explicit TarReader(ByteSource* archive) : archive_(archive) {}
 
-  // False at the end of the archive. kDataLoss, with the byte offset, where it is damaged or cut.
+  // False at the end of the archive. kDataLoss, with the byte offset, if the archive is damaged or
+  // truncated.
   Result<bool> Next();
 
-  // Of the file Next() went to: its name in the archive, and its size.
+  // The current file's name in the archive, and its size.
   const std::string& member() const { return member_; }
   uint64_t member_bytes() const { return member_bytes_; }
 
@@ -45,8 +46,8 @@ class TarReader : public ByteSource {
 
   ByteSource* archive_;
   uint64_t offset_ = 0;   // in the archive
-  uint64_t left_ = 0;     // of the member's content
-  uint64_t padding_ = 0;  // behind it
+  uint64_t left_ = 0;     // of the file's content
+  uint64_t padding_ = 0;  // after it
   uint64_t member_bytes_ = 0;
   std::string member_;
   std::string name_;

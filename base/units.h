@@ -6,8 +6,8 @@
 namespace blktape {
 
 // A byte count or an offset is a uint64_t named `..._bytes`; a time or a duration is an int64_t
-// named `..._ns`. An address in sectors is a type of its own, since mixing it up with bytes writes
-// to the wrong place of somebody's disk.
+// named `..._ns`. An address in sectors is a separate type, because confusing it with bytes would
+// write to the wrong place of a disk.
 
 inline constexpr uint64_t kSectorBytes = 512;
 
@@ -17,7 +17,7 @@ struct Lba {
 
   constexpr Lba() = default;
   constexpr explicit Lba(uint64_t s) : sectors(s) {}
-  // An address no device has must not wrap round to one that it has: it ends at the last byte.
+  // Saturates: an address beyond every device must not wrap around to a valid one.
   constexpr uint64_t bytes() const {
     return sectors > UINT64_MAX / kSectorBytes ? UINT64_MAX : sectors * kSectorBytes;
   }

@@ -2,7 +2,7 @@
 
 namespace blktape {
 
-// The version `blktape --version` prints and every trace header carries.
+// The version that `blktape --version` prints and every trace header contains.
 inline constexpr char kVersion[] = "0.1.0";
 
 }  // namespace blktape

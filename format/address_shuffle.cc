@@ -11,7 +11,7 @@ void AddressShuffle::Touch(Lba lba, uint64_t bytes) {
       lba.sectors > UINT64_MAX - sectors ? UINT64_MAX - 1 : lba.sectors + sectors - 1;
   uint64_t begin = lba.sectors / piece_sectors_;
   uint64_t end = last / piece_sectors_ + 1;
-  // Whatever overlaps or adjoins becomes one.
+  // Overlapping and adjacent intervals become one.
   auto it = intervals_.upper_bound(begin);
   if (it != intervals_.begin() && std::prev(it)->second >= begin) --it;
   while (it != intervals_.end() && it->first <= end) {
@@ -42,7 +42,7 @@ void AddressShuffle::Choose(uint64_t seed) {
   cells_.clear();
   for (const auto& [begin, end] : intervals_) cells_.push_back({begin, begin});
   if (cells_.size() < 2) return;
-  // The gap before the first island moves with it; behind the last one there is none.
+  // The gap before the first island moves with it; there is no gap after the last one.
   cells_.front().begin = 0;
   const uint64_t end = intervals_.rbegin()->second;
   const auto length = [&](size_t i) {
@@ -51,7 +51,7 @@ void AddressShuffle::Choose(uint64_t seed) {
   std::vector<size_t> order(cells_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(seed);
-  // Fisher and Yates, of which std::shuffle leaves the details open.
+  // The Fisher-Yates shuffle. Not std::shuffle, whose result is implementation-defined.
   for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
   uint64_t at = 0;
   for (const size_t cell : order) {
@@ -67,7 +67,7 @@ Lba AddressShuffle::Moved(Lba lba) const {
                                [](uint64_t p, const Cell& c) { return p < c.begin; });
   if (cell == cells_.begin()) return lba;
   --cell;
-  // Beyond the last island nothing was touched; what lies there (a discard) stays.
+  // Nothing beyond the last island was touched; an address there (of a discard) stays.
   if (intervals_.empty() || piece >= intervals_.rbegin()->second) return lba;
   return Lba(lba.sectors - cell->begin * piece_sectors_ + cell->moved_begin * piece_sectors_);
 }

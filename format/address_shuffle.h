@@ -11,26 +11,27 @@
 
 namespace blktape {
 
-// Moves what lies on a disk to other places, in a way that keeps what matters of where it lies.
+// Moves the addresses of a disk to other places, and keeps their relevant relations.
 //
-// The disk is seen in pieces of 1 MiB (of 2, 4 ... where it is touched in more than 2^20 places).
-// Pieces that are touched and adjoin are an island; an island and the gap behind it, a cell. The
-// cells change places at random. So within an island every distance stays as it was: what was
-// sequential, overlapped, was overwritten or read again is so still, and alignment up to a piece
-// and the footprint are the same. What changes is where islands lie and how far they are from each
-// other. Nothing lies beyond where the last island ended.
+// The disk is divided into pieces of 1 MiB (or 2, 4 ... if more than 2^20 pieces are touched).
+// Adjacent touched pieces form an island; an island and the gap after it form a cell. The cells are
+// permuted at random. So all distances within an island stay the same: I/Os that were sequential,
+// overlapped, or read or overwrote the same data still do. Alignment up to a piece and the
+// footprint are also the same. The places of islands and the distances between islands change. No
+// address moves beyond the end of the former last island.
 class AddressShuffle {
  public:
-  // An I/O of one pass over the trace. Discards and the like are not seen: they span much that
-  // nobody else touches, and would make one island of the whole disk.
+  // Call for each I/O in a first pass over the trace, but not for discards and similar operations:
+  // they cover large ranges that no other I/O touches, and would make the whole disk one island.
   void Touch(Lba lba, uint64_t bytes);
 
-  // After the last Touch: chooses the places. The same seed and trace give the same places.
+  // Chooses the new places. Call after the last Touch. The same seed and trace give the same
+  // places.
   void Choose(uint64_t seed);
 
-  // Where `lba` lies now.
+  // The new address of `lba`.
   Lba Moved(Lba lba) const;
-  // How many islands there are: with one, nothing has moved.
+  // The number of islands. With a single one, nothing moves.
   uint64_t islands() const { return cells_.size(); }
 
  private:

@@ -12,19 +12,19 @@
 
 namespace blktape {
 
-// Appends zstd frames to a sink and keeps what the seek table will need (8 bytes a frame).
-// After a failure every further call returns the same failure. Not thread-safe.
+// Appends zstd frames to a sink and keeps the data for the seek table (8 bytes per frame). After a
+// failure every further call returns the same failure. Not thread-safe.
 class FrameWriter {
  public:
   // `sink` must outlive the writer.
   FrameWriter(ByteSink* sink, int zstd_level) : sink_(sink), compressor_(zstd_level) {}
 
-  // One frame; `block_ends` as FrameCompressor has them.
+  // Writes one frame; `block_ends` as in FrameCompressor.
   Status Write(std::string_view content, std::span<const size_t> block_ends = {});
   Status WriteSeekTable();
   Status Sync();
 
-  // Where the next frame will begin.
+  // The file offset where the next frame will begin.
   uint64_t offset_bytes() const { return offset_bytes_; }
   const Status& status() const { return status_; }
 

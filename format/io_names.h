@@ -6,13 +6,13 @@
 
 #include "format/io_record.h"
 
-// The names that io_record.h gives, read back.
+// Parses the names that io_record.h gives.
 namespace blktape {
 
-// The op that OpName() calls so; absent: none.
+// The op with this OpName(); absent if there is none.
 std::optional<Op> OpByName(std::string_view name);
 
-// The bits that FlagNames() calls so; absent: one of the names is none.
+// The bits with these FlagNames(); absent if one of the names is unknown.
 std::optional<uint32_t> ParseFlagNames(std::string_view names);
 
 }  // namespace blktape

@@ -25,7 +25,8 @@ enum class Op : uint8_t {
 };
 inline constexpr int kOpCount = 12;
 
-// "read", "write", "discard", "flush", "write_zeroes", ...: the names of JSON, CSV and terminal.
+// "read", "write", "discard", "flush", "write_zeroes", ...: the names in JSON, in CSV and on the
+// terminal.
 const char* OpName(Op op);
 
 // Bits of IoRecord.flags. Stored in traces: values are never changed or reused.
@@ -34,48 +35,49 @@ inline constexpr uint32_t kFlagFua = 1u << 1;
 inline constexpr uint32_t kFlagPreflush = 1u << 2;
 inline constexpr uint32_t kFlagMeta = 1u << 3;
 inline constexpr uint32_t kFlagReadahead = 1u << 4;
-// A flush the block layer made of a PREFLUSH or FUA write: a replay leaves it to the kernel above
-// its target.
+// A flush that the block layer derived from a PREFLUSH or FUA write. A replay does not issue it:
+// the kernel derives it again on the target.
 inline constexpr uint32_t kFlagDerived = 1u << 5;
 inline constexpr uint32_t kFlagAtomic = 1u << 6;
-// Result of a replay: the operation was mapped to another one by --unsupported=emulate.
+// In a replay's result: the operation was replaced by another one because of --unsupported=emulate.
 inline constexpr uint32_t kFlagEmulated = 1u << 7;
-// Result of a replay: a part of the time from due to submission is the drive's backlog. Without
-// backlog_ns, as older results are, all of it.
+// In a replay's result: part of the time from due to submission is the drive's backlog; all of it
+// if backlog_ns is absent, as in older results.
 inline constexpr uint32_t kFlagBacklog = 1u << 8;
 
-// "sync+fua", in the order of the bits; "" for none. Bits without a name are one hexadecimal
-// number.
+// "sync+fua", in the order of the bits; "" for none. Bits without a name are shown together as one
+// hexadecimal number.
 std::string FlagNames(uint32_t flags);
-// The same in a letter each, for tables: S F P M A(head) D T(omic) E B; "?" for bits without a
-// name.
+// The same with one letter per flag, for tables: S F P M A(head) D T(omic) E B; "?" for bits
+// without a name.
 std::string FlagLetters(uint32_t flags);
 
-// One I/O, at request level: what the drive saw. Times are on the trace's monotonic clock, in ns.
-// In the result of a replay queue_ns is when the I/O was due and issue_ns when it was submitted.
+// One I/O at request level, as the drive saw it. Times are in ns on the trace's monotonic clock. In
+// a replay's result, queue_ns is when the I/O was due and issue_ns when it was submitted.
 struct IoRecord {
   uint32_t device = 0;  // index into Header.devices
   Op op = Op::kRead;
   uint32_t flags = 0;
   std::optional<Lba> lba;  // absent for a flush
   uint64_t bytes = 0;
-  std::optional<int64_t> queue_ns;  // of its earliest bio
+  std::optional<int64_t> queue_ns;  // queue time of its earliest bio
   std::optional<int64_t> issue_ns;
   std::optional<int64_t> complete_ns;
   std::optional<uint32_t> error;        // positive errno, 0 = succeeded; absent = not known
-  std::optional<uint32_t> pid;          // who queued it
+  std::optional<uint32_t> pid;          // the process that queued it
   std::optional<uint32_t> process;      // id in the trace's process dictionary
   std::optional<uint32_t> cpu;          // where it was issued
   std::optional<uint32_t> merged_bios;  // bios merged into it beyond the first
   std::optional<uint32_t> prio;         // ioprio value
-  // Result of a replay: which record of the trace this was, counting from 0.
+  // In a replay's result: the index of the replayed record in the trace, from 0.
   std::optional<uint64_t> ordinal;
-  // Result of a replay: how much of issue_ns - queue_ns it waited for the drive. The rest is the
-  // host's lateness.
+  // In a replay's result: the part of issue_ns - queue_ns in which the I/O waited for the drive.
+  // The rest is the host's lateness.
   std::optional<uint64_t> backlog_ns;
 
-  // When it reached the block layer as far as is known: the order of records in a trace. Made anew
-  // from the number: a copy of an optional whose number was set just before waits for that store.
+  // When the I/O reached the block layer, as far as is known. Traces are in this order. Returns a
+  // new optional made from the number: copying an optional right after its number was set would
+  // wait for that store.
   std::optional<int64_t> arrival_ns() const {
     const int64_t ns = queue_ns ? *queue_ns : issue_ns.value_or(0);
     return queue_ns || issue_ns ? std::optional(ns) : std::nullopt;
@@ -84,7 +86,7 @@ struct IoRecord {
   bool operator==(const IoRecord&) const = default;
 };
 
-// What a person waits for: reads, sync or FUA writes, flushes (docs/score.md).
+// Whether a person waits for this I/O: reads, sync or FUA writes, flushes (docs/score.md).
 inline bool IsForeground(const IoRecord& io) {
   if (io.op == Op::kRead || io.op == Op::kFlush) return true;
   return io.op == Op::kWrite && (io.flags & (kFlagSync | kFlagFua | kFlagPreflush)) != 0;

@@ -24,14 +24,15 @@ using google::protobuf::io::CodedOutputStream;
 // The first byte of a Message that holds a RecordBatch: field number, wire type 2.
 constexpr char kBatchTag = proto::Message::kBatchFieldNumber << 3 | 2;
 
-// Below that a message is parsed as it is: even of empty messages alone it takes some 10 MiB.
+// Smaller messages are parsed without a check: even if they consist only of empty messages, they
+// take about 10 MiB.
 constexpr uint64_t kUncountedBytes = 64u << 10;
 // More fields than any writer puts into one message: 65,536 names and 8,192 places of an index.
 constexpr uint64_t kMaxFields = 1u << 18;
 constexpr uint64_t kMaxBatchFields = 1u << 10;
 
-// Whether `in` up to its limit, a message of kind `type`, has no more than `*left` fields, those of
-// messages within it included; takes them off. Each may cost some hundred bytes once parsed.
+// Whether `in` up to its limit, a message of kind `type`, has at most `*left` fields, including
+// those of nested messages; subtracts them. Each field may take about a hundred bytes once parsed.
 bool HasFewFields(CodedInputStream* in, const Descriptor* type, uint64_t* left) {
   while (const uint32_t tag = in->ReadTag()) {
     if ((*left)-- == 0) return false;

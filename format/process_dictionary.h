@@ -8,15 +8,15 @@
 
 namespace blktape {
 
-// Names of processes and their ids, dense from 0. Bounded: beyond kMaxNames every new name shares
-// the last id, called "(other)"; a name is cut at kMaxNameBytes.
+// Process names and their ids, which count up from 0. Bounded: after kMaxNames every new name gets
+// the same last id, "(other)"; names are truncated to kMaxNameBytes.
 class ProcessDictionary {
  public:
   static constexpr uint32_t kMaxNames = 65'536;
   static constexpr size_t kMaxNameBytes = 64;
 
   uint32_t IdOf(std::string_view name);
-  // By id.
+  // The names, indexed by id.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

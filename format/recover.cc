@@ -10,7 +10,7 @@ namespace blktape {
 
 Result<RecoverReport> RecoverTrace(const std::string& from_path, const std::string& to_path,
                                    const TraceWriterOptions& options) {
-  // Held to the end, so that neither a recorder nor a second recovery is at work on it.
+  // Held to the end, so that neither a recorder nor a second recovery works on the file.
   ASSIGN_OR_RETURN(const UniqueFd lock, LockFile(from_path));
   std::error_code error;
   // A folder that is closed to us hides its files, and takes none.

@@ -16,8 +16,8 @@ namespace blktape {
 inline constexpr size_t kSkippableHeaderBytes = 8;  // magic, size of the rest
 inline constexpr uint32_t kMaxSeekTableBytes = 64u << 20;
 
-// Sizes of a run of frames, as something small enough to keep for any number of them: what was
-// read can be compared with what the table says.
+// A digest of the sizes of a run of frames, of constant size for any number of frames. Used to
+// compare the frames read with the table.
 class FrameSizesDigest {
  public:
   void Add(uint64_t compressed_bytes, uint64_t content_bytes);
@@ -28,11 +28,11 @@ class FrameSizesDigest {
   uint64_t hash_ = 0;
 };
 
-// Collects the entries and makes the whole skippable frame.
+// Collects the entries and builds the skippable frame.
 class SeekTableBuilder {
  public:
   void Add(uint64_t compressed_bytes, uint64_t content_bytes);
-  // The skippable frame.
+  // Returns the complete skippable frame.
   std::string Build() const;
 
  private:
@@ -40,8 +40,8 @@ class SeekTableBuilder {
   uint32_t frames_ = 0;
 };
 
-// What the payload of a seek table (all after the skippable header) says of the frames before it;
-// nothing if it is no well-formed table.
+// Parses the payload of a seek table (everything after the skippable header) into the digest of the
+// frames before it. Absent if the table is malformed.
 std::optional<FrameSizesDigest> ParseSeekTable(std::span<const std::byte> payload);
 
 struct FrameExtent {
@@ -49,8 +49,8 @@ struct FrameExtent {
   uint64_t compressed_bytes = 0;
 };
 
-// Where the last frame before the seek table at the end of `source` lies; nothing if there is no
-// such table. Moves the source's position.
+// Finds the last frame before the seek table at the end of `source`. Absent if there is no such
+// table. Moves the source's position.
 Result<std::optional<FrameExtent>> FindLastFrame(ByteSource* source);
 
 }  // namespace blktape

@@ -7,11 +7,11 @@
 
 namespace blktape {
 
-// Whether a summary can be that of the trace with this header: what it says of devices, operations
-// and places in the file is then within bounds, and users need not check it again. It can still be
-// untrue of the records. `file_bytes` is the size of the file, where it is known.
+// Checks whether a summary can belong to the trace with this header. If so, its devices, operations
+// and file offsets are within bounds, and callers need not check them again. It may still not match
+// the records. `file_bytes` is the size of the file, if known.
 //
-// Null if it can; else the reason, for people.
+// Returns null if it can; else the reason, as text for messages.
 const char* SummaryContradiction(const proto::Header& header, const proto::Summary& summary,
                                  std::optional<uint64_t> file_bytes);
 

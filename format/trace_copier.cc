@@ -17,7 +17,7 @@ void TraceCopier::Keep(const Status& status) {
   if (status_.ok()) status_ = status;
 }
 
-// What the damage of the one file did not cost is no loss of the other.
+// Damage of the input without the loss of an event is not a loss of the copy.
 void TraceCopier::OnLoss(const proto::Loss& loss) {
   if (IsHarmlessDamage(loss)) {
     harmlessly_damaged_ = true;
@@ -114,7 +114,7 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
 }
 
 bool HasShortFrames(uint64_t frames, uint64_t records) {
-  // Above so many records a frame, rewriting saves less than 3 % (docs/trace_format.md).
+  // With more records per frame, rewriting saves less than 3 % (docs/trace_format.md).
   constexpr uint64_t kShortFrameRecords = 4096;
   constexpr uint64_t kMinShortFrames = 8;
   return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
@@ -126,7 +126,7 @@ bool CompactInPlace(const std::string& path, const SinkWrap& wrap,
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) return false;
   const std::filesystem::space_info space = std::filesystem::space(path, error);
-  // The copy is smaller; so much again stays free for others.
+  // The copy is smaller than the file; the same amount stays free for other programs.
   if (error || space.available / 2 < bytes) return false;
   const std::string compact_path = path + ".compact";
   std::remove(compact_path.c_str());  // of a process that died here

@@ -9,21 +9,21 @@
 
 namespace blktape {
 
-// What tells the frames of one trace from those of any other, and which frames hold its header.
+// Identifies the frames of a trace, and says which frames contain a copy of its header.
 
-// An id for the trace that begins with `header`, whose own trace_id may be that of the trace it is
-// copied from. The same header gives the same id, so that a conversion done twice gives the same
-// file; recordings differ by the moment when they began.
+// Makes an id for the trace that begins with `header`; header.trace_id may be the id of the trace
+// that this one is copied from. The same header gives the same id, so that repeating a conversion
+// gives the same file. Recordings differ by their start time.
 std::string NewTraceId(const proto::Header& header);
 
-// FrameStart.trace of the frames of the trace with this header; 0: it has no id.
+// FrameStart.trace of the frames of the trace with this header; 0 if the trace has no id.
 uint64_t FrameTrace(const proto::Header& header);
 
-// Whether the frame of this number has a copy of the header behind its start: 2, 4, 8, 16 ...
+// Whether the frame with this number has a copy of the header after its start: 2, 4, 8, 16 ...
 bool HasHeaderCopy(uint64_t frame_number);
 
-// kUnimplemented, naming `where` and what it is, for a trace that this program does not understand:
-// of a newer format version, or one that needs a feature it does not know.
+// kUnimplemented if this program cannot read the trace: it has a newer format version, or needs a
+// feature that the program does not know. The message names `where` and the reason.
 Status CheckUnderstood(const proto::Header& header, std::string_view where);
 
 }  // namespace blktape

@@ -15,7 +15,7 @@
 namespace blktape {
 namespace {
 
-// Times of a trace may be anything: wraps rather than overflows.
+// Times of a trace may have any value: wraps instead of overflowing.
 int64_t Sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -215,7 +215,7 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
     sources[i]->Aim(writer.get(), devices[i], report.shifts_ns[i]);
     sources[i]->PlaceFirst();
   }
-  // Few traces: whoever looks at all of them finds the earliest soon enough.
+  // There are few traces, so a linear search is fast enough.
   while (true) {
     Source* earliest = nullptr;
     for (const std::unique_ptr<Source>& source : sources) {

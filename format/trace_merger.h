@@ -9,27 +9,27 @@
 
 namespace blktape {
 
-// How the clocks of several traces are brought together.
+// How to align the clocks of several traces.
 enum class MergeClock {
-  kWall,   // by the wall clock that each trace knows beside its own
-  kSame,   // all were recorded on one machine between two starts of it: times stay as they are
+  kWall,   // by the wall clock that each trace stores beside its own
+  kSame,   // all were recorded on one machine during one boot: times stay unchanged
   kStart,  // the first I/Os coincide
 };
 
 struct MergeReport {
   uint64_t records = 0;
   uint64_t lost_events = 0;
-  uint64_t late = 0;  // records out of order in their own trace, which stay so
-  // What was added to the times of each trace, in ns, to put them on the clock of the first.
+  uint64_t late = 0;  // records that were out of order in their own trace, and stay so
+  // Per trace: the ns added to its times to put them on the clock of the first trace.
   std::vector<int64_t> shifts_ns;
-  // "sda" of the second trace is "sda" of the merged one where both are the same disk of the same
-  // machine, else "sda.2": one line for each that was renamed.
+  // One line per renamed device. "sda" of the second trace stays "sda" if it is the same disk of
+  // the same machine; otherwise it becomes "sda.2".
   std::vector<std::string> renamed;
 };
 
-// Merges the traces at `from_paths` (two at least) by arrival into the new trace `to_path`: I/Os,
-// losses, marks and sizes as queued. Memory: a frame a trace. Fails with kFailedPrecondition, and
-// nothing is written, where `clock` is kWall and a trace does not know the wall clock.
+// Merges the traces at `from_paths` (at least two) by arrival into the new trace `to_path`: I/Os,
+// losses, marks and queued sizes. Memory: one frame per trace. kFailedPrecondition, and nothing is
+// written, if `clock` is kWall and a trace does not store the wall clock.
 Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
                                 const std::string& to_path, MergeClock clock,
                                 const TraceWriterOptions& options = {});

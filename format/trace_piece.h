@@ -9,7 +9,7 @@
 
 namespace blktape {
 
-// First and last arrival of a trace. Absent: no record has a time.
+// The first and last arrival of a trace. Absent: no record has a time.
 struct ArrivalSpan {
   std::optional<int64_t> first_ns = {};
   std::optional<int64_t> last_ns = {};
@@ -21,14 +21,14 @@ struct ArrivalSpan {
   }
 };
 
-// The moment from which every verb counts --from and --to, as far as it is known before the records
-// are read: the earliest arrival of the whole trace, which its summary tells. Without one (a
-// .partial, a pipe) the arrival of the first record that has one stands for it.
+// The time from which every verb counts --from and --to, if it is known before the records are
+// read: the earliest arrival of the whole trace, from its summary. Without a summary (a .partial, a
+// pipe), callers use the arrival of the first record that has one.
 std::optional<int64_t> FirstArrival(const std::optional<proto::Summary>& summary);
 
-// kInvalidArgument, with the trace's length, where a piece that begins so long after the first
-// arrival begins after the last one. The summary tells when that was, of damaged records too;
-// without one `met` does, which is then to span the whole trace.
+// kInvalidArgument, with the trace's length, if a piece that begins `from_ns` after the first
+// arrival begins after the last one. The last arrival comes from the summary, which includes
+// damaged records; without a summary it comes from `met`, which must then cover the whole trace.
 Status CheckPieceBegins(int64_t from_ns, const std::optional<proto::Summary>& summary,
                         const ArrivalSpan& met);
 

@@ -83,7 +83,7 @@ FrameWalk::State FrameWalk::ReadHeader(std::span<const std::byte> frame) {
   const bool checksum = (descriptor & 0x04) != 0;
   const bool dictionary = (descriptor & 0x03) != 0;
   const int size_code = descriptor >> 6;
-  // Without a content size nothing bounds the memory; without a checksum nothing proves it whole.
+  // Without a content size memory would be unbounded; without a checksum damage would be unnoticed.
   if (LoadLittle32(frame.data()) != kZstdMagic || reserved || !checksum || dictionary ||
       (size_code == 0 && !single_segment)) {
     return State::kInvalid;
@@ -114,8 +114,8 @@ FrameWalk::State FrameWalk::Advance(std::span<const std::byte> frame) {
     ++block_count_;
     // A block yields 128 KiB at most, and an encoder has no use for very many empty ones.
     if (type == 3 || size > kMaxBlockBytes || block_count_ > 1'000'000) return State::kInvalid;
-    // Raw and run-length blocks say how much they yield; an encoder compresses a block only where
-    // that makes it smaller. So a frame is hardly larger than its content, whatever it promises.
+    // Raw and run-length blocks contain their content size, and an encoder compresses a block only
+    // if that makes it smaller. So a valid frame is hardly larger than its content.
     if (type != kCompressedBlock) plain_bytes_ += size;
     if (type != kRunBlock) stored_bytes_ += size;
     if (plain_bytes_ > content_bytes_ || stored_bytes_ > content_bytes_ + kMaxBlockBytes) {

@@ -18,7 +18,7 @@ inline constexpr uint32_t kZstdMagic = 0xFD2FB528;
 inline constexpr uint32_t kSkippableMagic = 0x184D2A50;  // to ...5F
 inline constexpr uint32_t kSeekTableMagic = 0x184D2A5E;
 
-// A frame that says it holds more is taken for damaged.
+// A frame that claims to contain more counts as damaged.
 inline constexpr uint64_t kMaxFrameContentBytes = 32u << 20;
 
 // Little-endian numbers, unaligned.
@@ -31,9 +31,8 @@ class FrameCompressor {
   explicit FrameCompressor(int level);
   ~FrameCompressor();
 
-  // One frame of `content`, valid until the next call. A new block begins at each of
-  // `block_ends` (ascending offsets into `content`), so that each part gets an entropy table of
-  // its own.
+  // Compresses `content` into one frame, valid until the next call. A new block begins at each of
+  // `block_ends` (ascending offsets into `content`), so that each part gets its own entropy table.
   std::string_view Compress(std::string_view content, std::span<const size_t> block_ends);
 
  private:
@@ -41,14 +40,14 @@ class FrameCompressor {
   std::string frame_;
 };
 
-// Checks and undoes a frame. Not thread-safe.
+// Checks and decompresses a frame. Not thread-safe.
 class FrameDecompressor {
  public:
   FrameDecompressor();
   ~FrameDecompressor();
 
-  // The content of `frame`, valid until the next call; nothing if it is damaged or its checksum
-  // does not hold.
+  // The content of `frame`, valid until the next call. Absent if the frame is damaged or its
+  // checksum is wrong.
   std::optional<std::string_view> Decompress(std::span<const std::byte> frame,
                                              uint64_t content_bytes);
 
@@ -57,20 +56,21 @@ class FrameDecompressor {
   std::string content_;
 };
 
-// Finds the end of a zstd frame from its block headers while its bytes arrive.
+// Finds the end of a zstd frame from its block headers, while the frame's bytes arrive.
 class FrameWalk {
  public:
   enum class State { kNeedMore, kComplete, kInvalid };
 
-  // `frame` is what is there so far, from the magic number on, at least what it was at the last
-  // call. kInvalid also means: not as this format demands (content size and checksum present, no
-  // dictionary, content within kMaxFrameContentBytes), or blocks larger than the content.
+  // `frame` contains all bytes so far, starting with the magic number, and never fewer than at the
+  // last call. kInvalid also if the frame violates this format's rules (content size and checksum
+  // present, no dictionary, content within kMaxFrameContentBytes), or if its blocks are larger than
+  // the content.
   State Advance(std::span<const std::byte> frame);
 
   // kNeedMore: at least this many bytes are needed. kComplete: the size of the frame.
   uint64_t frame_bytes() const { return position_; }
   uint64_t content_bytes() const { return content_bytes_; }
-  // Block headers looked at so far.
+  // The number of block headers seen so far.
   uint64_t blocks() const { return block_count_; }
 
  private:
@@ -82,8 +82,8 @@ class FrameWalk {
   uint64_t block_header_at_ = 0;
   uint64_t block_count_ = 0;
   uint64_t content_bytes_ = 0;
-  uint64_t plain_bytes_ = 0;   // what its raw and run-length blocks yield
-  uint64_t stored_bytes_ = 0;  // of its raw and compressed blocks
+  uint64_t plain_bytes_ = 0;   // content of its raw and run-length blocks
+  uint64_t stored_bytes_ = 0;  // size of its raw and compressed blocks
 };
 
 }  // namespace blktape

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxStackDepth = 16;
 
-// Names of `folder`'s device and of all that is built upon it, partitions included.
+// Names of `folder`'s device and of all devices on top of it, including partitions.
 void CollectAbove(const fs::path& folder, int depth, std::vector<std::string>* names) {
   if (depth > kMaxStackDepth) return;
   names->push_back(folder.filename().string());
@@ -70,7 +70,7 @@ DirtyPages::DirtyPages(const std::vector<Disk>& disks) {
       if (!error) paths_.push_back(bdi + link.filename().string() + "/stats");
     }
   }
-  // A btrfs counts for itself, and does not say on which disks it lies.
+  // A btrfs has its own count, which does not show its disks.
   std::error_code error;
   for (fs::directory_iterator it(bdi, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().substr(0, 6) == "btrfs-") {

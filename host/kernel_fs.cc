@@ -17,8 +17,8 @@ Result<KernelFs> KernelFs::Open(const std::string& type, const std::string& usua
     if (access(usual.c_str(), R_OK | X_OK) == 0) return KernelFs(UniqueFd(), usual);
     return Status(StatusCode::kPermissionDenied, usual + " is closed to this user");
   }
-  // Not attached anywhere: nothing appears in the machine's mount table, and whatever happens to
-  // this process, nothing of it stays.
+  // Not attached to any path: it does not appear in the mount table, and disappears when this
+  // process ends in any way.
   UniqueFd context(fsopen(type.c_str(), FSOPEN_CLOEXEC));
   if (!context) {
     if (errno == ENODEV) {

@@ -43,7 +43,7 @@ proto::ClockAnchor ClockReading::anchor() const {
 ClockReading ReadClocks() {
   ClockReading best;
   int64_t best_span_ns = 0;
-  // Losing the CPU between two reads would look like a suspend or a step.
+  // If this thread lost the CPU between two reads, it would look like a suspend or a step.
   for (int i = 0; i < 5; ++i) {
     ClockReading reading;
     const int64_t before_ns = Read(CLOCK_MONOTONIC);

@@ -6,17 +6,17 @@
 
 namespace blktape {
 
-// CPU time that the hypervisor gave to others since the machine started, summed over all CPUs: the
-// eighth figure of the line "cpu" of /proc/stat (`stat`), in ticks of 1/`ticks_per_second` s.
-// Absent where there is none.
+// CPU time that the hypervisor gave to other guests since boot, summed over all CPUs: the eighth
+// figure of the line "cpu" in /proc/stat (`stat`), in ticks of 1/`ticks_per_second` s. Absent if
+// there is no such figure.
 std::optional<int64_t> ParseStolenNs(std::string_view stat, int64_t ticks_per_second);
 
-// How much of it is stolen while this lives. A tick is usually 10 ms.
+// Measures the CPU time stolen since its construction. A tick is usually 10 ms.
 class StolenTime {
  public:
   StolenTime();
-  // Since construction; absent where the kernel does not tell, or its count ran backwards (a guest
-  // that was moved to another host).
+  // Stolen since construction. Absent if the kernel does not report it, or if its count decreased
+  // (a guest that was migrated to another host).
   std::optional<int64_t> Ns() const;
 
  private:

@@ -15,7 +15,7 @@ PayloadFill MakePayloadFill(const ReplayOptions& options) {
   payload_options.dedupe_percent = options.dedupe_percent;
   payload_options.repeat = options.repeat_payload;
   payload_options.stamp = options.verify;
-  // Another one in each run: a drive shall not meet what it already holds.
+  // A different seed in each run, so that the drive never already stores this data.
   payload_options.seed = static_cast<uint64_t>(WallNowNs());
   return [payload = std::make_shared<const Payload>(payload_options)](const PlannedIo& io) {
     if (io.zero_payload) {

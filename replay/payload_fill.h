@@ -5,7 +5,7 @@
 
 namespace blktape {
 
-// What fills the buffers of a replay's writes, as its options ask.
+// Returns the function that fills the buffers of a replay's writes according to its options.
 PayloadFill MakePayloadFill(const ReplayOptions& options);
 
 }  // namespace blktape

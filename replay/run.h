@@ -17,19 +17,20 @@
 
 namespace blktape {
 
-// At most so many I/Os in flight, given what was asked for and what the targets' queues take: more
-// would block in the kernel instead of waiting here, where it is accounted for.
+// The maximum number of I/Os in flight, from the options and the targets' queue sizes. More would
+// block in the kernel instead of waiting here, where the wait is measured.
 uint32_t ChooseDepth(const ReplayOptions& options, const ReplaySetup& setup);
 
-// How much memory the I/Os get, since all of it is touched and pinned. What was asked for; else
-// 32 MiB, and in a timed run up to 256 MiB: as much as twice the steps that can lie ready take at
-// the mean size of a read or write, so that a burst of large writes does not wait for its payload.
-// Never more than all I/Os could fill, where that is known and above 32 MiB.
+// The memory for I/O buffers. All of it is touched and pinned, so it is limited: to the option's
+// value; else to 32 MiB, or up to 256 MiB in a timed run, where it holds twice the maximum number
+// of prepared steps at the mean size of a read or write, so that a burst of large writes does not
+// wait for its payload. If the total size of all I/Os is known and above 32 MiB, never more than
+// that.
 uint64_t ChooseBufferBytes(const ReplayOptions& options, const RecordStream& stream);
 
-// How large a read may be for which an issuing thread has a buffer for each slot of `depth`; 0:
-// none. At full speed, unless what was read is still looked at later. Together they are at most a
-// quarter of the other memory.
+// The maximum size of reads that use a fixed buffer per slot of `depth` in an issuing thread; 0: no
+// such buffers. They are used at full speed, unless the data read is needed later. Together they
+// take at most a quarter of the other memory.
 uint64_t ChooseReadBufferBytes(const ReplayOptions& options, uint32_t depth, uint64_t memory_bytes);
 
 // Whether a second issuing thread is to stand by: where punctuality counts and there is a CPU for
@@ -39,23 +40,24 @@ bool HasReserve(const ReplayOptions& options);
 // How an issuer is to run under these options; but for how long it polls.
 IssuerOptions IssuerOptionsOf(const ReplayOptions& options, uint32_t depth);
 
-// How long an issuing thread polls after a submission (IssuerOptions::poll_ns) on a machine of
-// `cpus` CPUs. How long the kernel takes to wake a thread would be a large part of the latency of
-// fast drives, and a step in it where polling ends: so it polls until any of them has answered
-// where CPUs are left for it and for those who feed it. But not for a drive whose answers come
-// through threads of the kernel (TCP, USB, loop devices), which a real-time thread that polls keeps
-// from its CPU.
+// How long an issuing thread polls after a submission (IssuerOptions::poll_ns) on a machine with
+// `cpus` CPUs. The kernel's time to wake a thread would be a large part of a fast drive's latency,
+// and would add a step to it where polling ends. So if there are enough CPUs for the issuing
+// threads and for the threads that feed them, they poll long enough for any such drive to complete.
+// Not for drives whose completions come from kernel threads (TCP, USB, loop devices): a polling
+// real-time thread would keep those from its CPU.
 int64_t ChoosePollNs(const ReplayOptions& options,
                      const std::vector<std::unique_ptr<Target>>& targets, uint32_t cpus);
 
-// What the issuing thread of this build costs an I/O, in ns: a short run over the null engine.
+// The time in ns that the issuing thread of this build takes per I/O, measured in a short run with
+// the null engine.
 Result<int64_t> MeasureOwnCostNs();
 
-// 512-byte sectors that the targets' own statistics show as moved, where every target has them.
+// Counts 512-byte sectors transferred, from the targets' own statistics, if every target has them.
 class SectorWatch {
  public:
   explicit SectorWatch(const std::vector<std::unique_ptr<Target>>& targets);
-  // How many more have moved since construction than `ours`.
+  // How many sectors beyond `ours` were transferred since construction.
   std::optional<uint64_t> Foreign(uint64_t ours) const;
 
  private:

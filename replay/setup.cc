@@ -25,7 +25,7 @@ bool NeedsTarget(const ReplayOptions& options) {
   return options.engine != "simulated" && options.engine != "null";
 }
 
-// One thread keeps more promises than several.
+// One thread can guarantee more than several.
 Status CheckThreads(const ReplayOptions& options) {
   if (options.threads > kMaxLanes)
     return Invalid(fmt::format("at most {} threads issue", kMaxLanes));
@@ -54,7 +54,7 @@ Status CheckOptions(const ReplayOptions& options) {
       1) {
     return Invalid("a replay needs a trace or a workload, and one of them only");
   }
-  // Slower, and the times of a long trace would not fit their numbers.
+  // At a lower speed the times of a long trace would overflow.
   if (!(options.speed >= 0.001 && options.speed <= 1e6)) {
     return Invalid("the speed must be from 0.001 to 1000000");
   }
@@ -129,7 +129,7 @@ Result<std::unique_ptr<RecordStream>> OpenStream(const ReplayOptions& options, b
   return std::unique_ptr<RecordStream>(std::move(stream));
 }
 
-// Recorded device to target; absent: left out by name.
+// Target index of a recorded device; absent: left out by name.
 using TargetOfDevice = std::vector<std::optional<uint32_t>>;
 
 Footprint FootprintOfWorkload(const WorkloadSpec& spec) {
@@ -149,7 +149,7 @@ Footprint FootprintOfWorkload(const WorkloadSpec& spec) {
   return footprint;
 }
 
-// The summary tells it where the trace is whole and nothing is filtered that could matter.
+// The summary is enough if the trace is complete and no relevant I/O is filtered out.
 std::optional<Footprint> FootprintFromSummary(const proto::Summary& summary, int devices) {
   if (summary.extents_size() == 0 && summary.records() > 0) return std::nullopt;
   Footprint footprint;
@@ -170,7 +170,8 @@ std::optional<Footprint> FootprintFromSummary(const proto::Summary& summary, int
   return footprint;
 }
 
-// Without what is filtered; `target_of_device` is empty before it is known: no device is left out.
+// Excludes filtered I/Os. `target_of_device` is empty before it is known; then no device is left
+// out.
 Result<Footprint> PassOver(const ReplayOptions& options, TargetOfDevice target_of_device,
                            const std::atomic<bool>& stop) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordStream> stream, OpenStream(options, /*one_pass=*/true));
@@ -186,7 +187,7 @@ Result<Footprint> PassOver(const ReplayOptions& options, TargetOfDevice target_o
   });
 }
 
-// Which recorded device goes to which target; fills in `paths` with the targets, each once.
+// Returns the target of each recorded device, and fills `paths` with the targets, each once.
 Status ResolveMappings(const ReplayOptions& options, const proto::Header& header,
                        const Footprint& footprint, std::vector<std::string>* paths,
                        TargetOfDevice* target_of_device) {
@@ -199,7 +200,7 @@ Status ResolveMappings(const ReplayOptions& options, const proto::Header& header
     return static_cast<uint32_t>(paths->size() - 1);
   };
   std::vector<bool> left_out(target_of_device->size());
-  // What is said of a device by name goes before what is said of all the others.
+  // A mapping by name takes precedence over the mapping of all other devices.
   std::vector<ReplayOptions::Mapping> mappings = options.mappings;
   std::stable_partition(mappings.begin(), mappings.end(),
                         [](const auto& mapping) { return !mapping.device.empty(); });
@@ -239,7 +240,7 @@ Status ResolveMappings(const ReplayOptions& options, const proto::Header& header
   return OkStatus();
 }
 
-// Refuses before the first write what a device's requests want of their target and cannot have.
+// Refuses, before the first write, operations in the trace that the target does not support.
 Status CheckFit(const ReplayOptions& options, Remap remap, const DeviceFootprint& footprint,
                 const PlanTarget& target, const std::string& path) {
   if (footprint.end_bytes == 0) return OkStatus();
@@ -321,8 +322,8 @@ Status CheckOps(const ReplayOptions& options, const Footprint& footprint, const 
   return OkStatus();
 }
 
-// What stands for a target where the engine touches none: as large as the trace wants, able to do
-// everything.
+// The substitute for a target if the engine touches none: as large as the trace needs, and
+// supporting every operation.
 PlanTarget MadeUpTarget(const Footprint& footprint) {
   PlanTarget target{
       .block_bytes = 1,
@@ -374,10 +375,10 @@ std::string PayloadName(const ReplayOptions& options) {
   return name;
 }
 
-// Where several recorded devices touch the same addresses of one target: "sda, sdb on /dev/sdx".
+// Lists recorded devices that touch the same addresses of one target: "sda, sdb on /dev/sdx".
 std::vector<std::string> SharedTargets(const ReplayOptions& options, Remap remap,
                                        const Footprint& footprint, const ReplaySetup& setup) {
-  // Moved by one distance, or not at all, they are as far apart as they were.
+  // Moved by the same distance or not at all, their addresses keep their distance.
   const bool as_recorded = remap == Remap::kRefuse ||
                            (remap == Remap::kOffset && options.remap_offset_bytes.has_value());
   const TargetOfDevice& target_of = setup.plan.target_of_device;
@@ -535,7 +536,7 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
     return OkStatus();
   };
   if (Status fits = check(); !fits.ok()) {
-    // The summary speaks of the whole trace: what is filtered out may be all that does not fit.
+    // The summary covers the whole trace; the I/Os that do not fit may all be filtered out.
     if (options.workload || options.records) return fits;
     ASSIGN_OR_RETURN(footprint, PassOver(options, setup.plan.target_of_device, stop));
     RETURN_IF_ERROR(check());

@@ -16,34 +16,35 @@
 
 namespace blktape {
 
-// Everything a replay needs before its first I/O: targets opened and found suitable, the footprint
-// checked, the rule named. Nothing has been written.
+// Everything that a replay needs before its first I/O: opened and suitable targets, a checked
+// footprint, the named rule. Nothing has been written yet.
 struct ReplaySetup {
   std::unique_ptr<RecordStream> stream;
-  // Empty for engines that need none.
+  // Empty for engines that need no targets.
   std::vector<std::unique_ptr<Target>> targets;
-  std::vector<proto::Device> descriptions;  // of the targets, or of what stands for them
+  std::vector<proto::Device> descriptions;  // of the targets or their substitutes
   PlanOptions plan;
-  // What the result will name, but for the engine and the trace's hash.
+  // The plan as named in the result, without the engine and the trace's hash.
   proto::ReplayPlan named;
-  std::string engine_reason;        // why "auto" took the engine it took, with figures
+  std::string engine_reason;        // why "auto" chose this engine, with figures
   std::optional<uint64_t> records;  // of the stream
   std::optional<int64_t> span_ns;
 };
 
-// kInvalidArgument: the options contradict each other. kFailedPrecondition: the target or the trace
-// forbids it, with the way out. kCancelled when `stop` becomes true.
+// Prepares a replay. kInvalidArgument: the options contradict each other. kFailedPrecondition: the
+// target or the trace does not allow it; the message says what to do. kCancelled when `stop`
+// becomes true.
 Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<bool>& stop);
 
-// Puts the trace's SHA-256 into `named`: reads all of it, which a look at a long one is spared.
+// Puts the trace's SHA-256 into `named`. Reads the whole trace, so a preview does not call this.
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup);
 
 // "timed x1", "timed x4 idle-cap 25ms", "closed", "closed idle-cap 25ms", "max order", "max order
 // think=keep", "max qd=32".
 std::string CanonicalRule(const ReplayOptions& options);
 
-// What the stream of these options touches, from the trace's summary where that tells, else by a
-// pass over it.
+// The address range that the records of these options touch: from the trace's summary if possible,
+// else from a pass over the trace.
 Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace blktape

@@ -11,16 +11,17 @@
 
 namespace blktape {
 
-// A finished record and the name of the process that queued it (empty if not known).
+// A finished record and the name of the process that queued it (empty if unknown).
 struct FinishedIo {
   IoRecord record;
   ProcessComm comm{};
 };
 
-// Lets records leave in the order their I/Os arrived although they finish in another: who arrives
-// takes a ticket, and a record leaves when all older tickets are closed. A ticket that stays open
-// longer than `hold_ns`, or while more than `hold_records` newer ones wait, no longer holds the
-// others back: its record then leaves when it is there, out of order, and is counted late.
+// Releases records in the order in which their I/Os arrived, although they finish in another order.
+// Each arriving I/O takes a ticket, and a record leaves when all older tickets are closed. A ticket
+// no longer holds others back when it stays open longer than `hold_ns`, or while more than
+// `hold_records` newer records wait. Its record then leaves out of order, when it is finished, and
+// is counted as late.
 class ArrivalQueue {
  public:
   using Ticket = uint64_t;
@@ -29,17 +30,17 @@ class ArrivalQueue {
   ArrivalQueue(int64_t hold_ns, uint32_t hold_records, Leave leave)
       : hold_ns_(hold_ns), hold_records_(hold_records), leave_(std::move(leave)) {}
 
-  // A new ticket, open once. Tickets are taken in order of arrival.
+  // Takes a new ticket with one open use. Tickets are taken in order of arrival.
   Ticket Take(int64_t arrival_ns);
-  // One more open use: a bio that goes into several requests.
+  // Adds an open use: a bio goes into several requests.
   void Share(Ticket ticket);
-  // One use has ended, with or without a record.
+  // Ends one use, with or without a record.
   void Close(Ticket ticket);
   void Close(Ticket ticket, const FinishedIo& io);
 
-  // Lets go what may leave at `now_ns`.
+  // Releases the records that may leave at `now_ns`.
   void Drain(int64_t now_ns);
-  // Lets go all finished records, whatever is open.
+  // Releases all finished records, even if older tickets are open.
   void DrainAll();
 
   uint64_t late() const { return late_; }
@@ -50,7 +51,7 @@ class ArrivalQueue {
   struct Slot {
     int64_t arrival_ns = 0;
     uint32_t open = 0;
-    uint32_t first = kNone;  // its finished records
+    uint32_t first = kNone;  // the first of its finished records
     uint32_t last = kNone;
   };
   struct Node {

@@ -15,41 +15,40 @@
 
 namespace blktape {
 
-// Brings finished records that come in order of completion into order of arrival, as far as they
-// come soon enough: one that arrived before what has left already leaves at once and is counted
-// late. Those that arrived at one moment (a plugged batch bears one stamp) leave in order of issue.
-// Nothing tells here who else is in flight, as ArrivalQueue knows; the caller's bound in time
-// decides. One thread.
+// Sorts finished records from order of completion into order of arrival. A record that arrived
+// before one that has already left leaves at once and is counted as late. Records with the same
+// arrival (all bios of a plugged batch have one timestamp) leave in order of issue. Unlike
+// ArrivalQueue, this class does not know which other I/Os are in flight; the caller decides when
+// records may leave. One thread.
 class ArrivalSorter {
  public:
-  // The record is the callee's to change.
+  // The callee may change the record.
   using Leave = std::function<void(FinishedIo&)>;
 
-  // At most `hold_records` wait, beyond that the oldest leaves.
+  // At most `hold_records` wait; beyond that the oldest leaves.
   ArrivalSorter(uint32_t hold_records, Leave leave)
       : hold_records_(hold_records), leave_(std::move(leave)) {}
 
-  // `device` takes the place of record.device. The record is of no trace yet: its process and
-  // ordinal are absent.
+  // `device` replaces record.device. The record must not have a process or an ordinal yet.
   void Add(const IoRecord& record, uint32_t device, const ProcessComm& comm);
-  // Lets go all that arrived before `ns`.
+  // Releases all records that arrived before `ns`.
   void Release(int64_t ns);
 
   uint64_t late() const { return late_; }
 
  private:
-  // What sorting moves about is small; the records stay where they are.
+  // Sorting moves only these small entries; the records stay in place.
   struct Place {
     int64_t arrival_ns;
     int64_t issue_ns;
-    uint64_t number;  // in the order added
+    uint64_t number;  // counts up in the order added
     bool operator<(const Place& other) const {
       return std::tie(arrival_ns, issue_ns, number) <
              std::tie(other.arrival_ns, other.issue_ns, other.number);
     }
   };
-  // A record in half the room, and filled in place: records wait by the ten thousand, and each copy
-  // of one is waited for.
+  // A record in half the space, filled in place: tens of thousands of records wait, and each copy
+  // of one costs cache misses.
   struct Waiting {
     int64_t queue_ns;
     int64_t issue_ns;
@@ -64,7 +63,7 @@ class ArrivalSorter {
     uint32_t cpu;
     uint32_t merged_bios;
     uint32_t prio;
-    uint16_t present;  // a bit for each of the optional fields
+    uint16_t present;  // one bit per optional field
     Op op;
     bool left;
   };
@@ -74,21 +73,21 @@ class ArrivalSorter {
                    Waiting* waiting);
   static void Unpack(const Waiting& waiting, FinishedIo* io);
 
-  // Puts what was added since into order_.
+  // Sorts the newly added records into order_.
   void Sort();
   void LeaveOldest();
 
   uint32_t hold_records_;
   Leave leave_;
-  // Completions come nearly in order of arrival. So the records wait as they came, where memory is
-  // read and written from one end to the other, and a round's are sorted at once, into the end of
-  // those that wait: a heap over all of them costs a cache miss a level.
+  // Completions come almost in order of arrival. So records wait in the order in which they came,
+  // which reads and writes memory sequentially, and each round's new records are sorted together
+  // into the end of the waiting ones. A heap over all records would cost a cache miss per level.
   RingQueue<Waiting> waiting_;
-  uint64_t first_number_ = 0;  // of the front of waiting_
-  std::vector<Place> order_;   // up to sorted_ oldest first, then as added
-  size_t gone_ = 0;            // of order_: have left
+  uint64_t first_number_ = 0;  // number of the front of waiting_
+  std::vector<Place> order_;   // the first sorted_ entries oldest first, then in the order added
+  size_t gone_ = 0;            // entries of order_ that have left
   size_t sorted_ = 0;
-  std::optional<int64_t> left_ns_;  // arrival of the newest that has left
+  std::optional<int64_t> left_ns_;  // arrival of the newest record that has left
   uint64_t late_ = 0;
 };
 

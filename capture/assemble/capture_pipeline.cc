@@ -172,8 +172,8 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
         break;
     }
     if (LacksName(event)) {
-      // A process that has moved to another CPU left its name in the stream of the first, which may
-      // be read after this one.
+      // The name of a process that has moved to another CPU is in the stream of its first CPU,
+      // which may be read after this one.
       assembler_.Add(*device, Named(event));
     } else {
       assembler_.Add(*device, event);
@@ -291,7 +291,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     counts_.own_excluded_bytes += record.bytes;
   }
 
-  // Gives the record its process, which is the writer's.
+  // Sets the record's process to the writer's id.
   void Write(FinishedIo* io) {
     if (!status_.ok()) return;
     IoRecord& record = io->record;

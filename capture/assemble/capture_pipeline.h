@@ -19,28 +19,30 @@ namespace blktape {
 
 struct CapturePipelineOptions {
   // A record waits at most this long (on the events' clock) for older I/Os that are still in
-  // flight, and at most this many records wait; beyond that the slow I/O leaves later, out of
-  // order. Small when live, since what is held is lost by a crash.
+  // flight, and at most this many records wait. Beyond that the slow I/O leaves later, out of
+  // order. Use small values for live recordings, because a crash loses the held records.
   int64_t hold_ns = 30'000'000'000;
   uint32_t hold_records = 262'144;
 
-  // Live: the frame is handed to the file at least this often on `clock`; 0 = when it is full.
+  // For live recordings: the frame is written to the file at least this often on `clock`; 0 = only
+  // when it is full.
   int64_t flush_interval_ns = 0;
-  Clock* clock = nullptr;  // needed with flush_interval_ns
+  Clock* clock = nullptr;  // required with flush_interval_ns
 
-  // The recorder's own threads: their I/O is left out and counted.
+  // The recorder's own threads. Their I/O is left out and counted.
   std::vector<uint32_t> own_pids;
-  // Own I/O that others did for us (a journal's write): asked, in the order records leave, with the
-  // name of the process. May be empty.
+  // Returns true for I/O that other threads did for the recorder (writes of a journal, for
+  // example). Called with the process name, in the order in which records leave. May be empty.
   std::function<bool(const IoRecord&, const ProcessComm&)> is_own;
   // False: leave the record out and count it as filtered. `record.device` is an index into the
   // devices; `record.process` is absent. May be empty.
   std::function<bool(const IoRecord&)> keep;
-  // What to write for a process name; empty function: the name as it is, empty result: no name.
+  // Returns the name to write for a process name. Empty function: the name unchanged; empty result:
+  // no name.
   std::function<std::string(std::string_view)> rename_process;
 };
 
-// What went through a pipeline so far, whatever the writer.
+// What went through a pipeline so far, over all writers.
 struct CaptureCounts {
   uint64_t events = 0;
   uint64_t queued = 0;       // Q events
@@ -53,16 +55,16 @@ struct CaptureCounts {
   uint64_t own_excluded = 0;  // records
   uint64_t own_excluded_bytes = 0;
   uint64_t filtered = 0;        // records
-  uint64_t late_records = 0;    // left out of order, as they took longer than hold_ns
-  uint64_t unknown_device = 0;  // events of devices not asked for, left out
+  uint64_t late_records = 0;    // left out of order because they took longer than hold_ns
+  uint64_t unknown_device = 0;  // events of devices that are not recorded, left out
 };
 
-// Life of an I/O between a source and the trace: puts the streams into one order, pairs events into
-// records, and writes records, losses and anchors. One thread.
+// The path of an I/O from a source to the trace: merges the streams into one order, pairs events
+// into records, and writes records, losses and anchors. One thread.
 class CapturePipeline : public CaptureSink {
  public:
-  // IoRecord.device becomes the place in `devices`, which the writer's header must list in the same
-  // order. `writer` must outlive the pipeline or be replaced.
+  // IoRecord.device becomes the index into `devices`; the writer's header must list them in the
+  // same order. `writer` must outlive the pipeline or be replaced.
   CapturePipeline(TraceWriter* writer, const std::vector<Disk>& devices,
                   const CapturePipelineOptions& options);
   ~CapturePipeline() override;
@@ -77,30 +79,30 @@ class CapturePipeline : public CaptureSink {
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnLoss(const proto::Loss& loss) override;
 
-  // From here on records go to `writer` (rotation). What is still in flight goes there too. A
-  // failure of the writer before is forgotten.
+  // From now on records go to `writer` (rotation), also those of I/Os in flight. A failure of the
+  // previous writer is forgotten.
   void SetWriter(TraceWriter* writer);
 
-  // A disk that came later; its place is behind the others, as in the writer's header.
+  // Adds a disk that appeared later, after the others, as in the writer's header.
   void AddDevice(const Disk& device);
-  // Events of this dev_t are nobody's from here on, until it is added again.
+  // From now on events of this dev_t belong to no device, until it is added again.
   void RemoveDevice(uint32_t dev);
 
-  // From here on these are the own_pids.
+  // Replaces own_pids from now on.
   void SetOwnPids(const std::vector<uint32_t>& pids);
 
-  // Ends the frame if flush_interval_ns has passed. OnWatermark does the same; call this where no
-  // watermark comes for long.
+  // Ends the frame if flush_interval_ns has passed. OnWatermark does the same; call this when no
+  // watermark comes for a long time.
   Status FlushIfDue();
 
-  // After the source's last event: delivers what is held, and what is still in flight as records
+  // Call after the source's last event: writes the held records, and I/Os in flight as records
   // without completion. Does not finish the writer.
   Status Finish();
 
-  // The first failure of the writer, if any; everything after it is dropped.
+  // The first failure of the writer, if any; all later records are dropped.
   const Status& status() const;
   CaptureCounts counts() const;
-  // own_excluded, own_excluded_bytes, filtered: since the last SetWriter.
+  // Fills in own_excluded, own_excluded_bytes and filtered, counted since the last SetWriter.
   void FillSummary(proto::Summary* summary) const;
 
  private:

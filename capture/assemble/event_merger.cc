@@ -6,7 +6,7 @@
 namespace blktape {
 namespace {
 
-// Stamps of a coarse clock are often equal: what must come first then.
+// Timestamps of a coarse clock are often equal: defines which event comes first then.
 int Rank(BlockAction action) {
   switch (action) {
     case BlockAction::kRequeue:
@@ -22,7 +22,7 @@ int Rank(BlockAction action) {
 
 }  // namespace
 
-// std::priority_queue has the greatest on top: the oldest is to be the greatest.
+// std::priority_queue has the greatest element on top, so the oldest must compare as the greatest.
 bool EventMerger::Disordered::operator<(const Disordered& other) const {
   if (event.time_ns != other.event.time_ns) return event.time_ns > other.event.time_ns;
   return number > other.number;
@@ -61,8 +61,8 @@ void EventMerger::Report(proto::LossReason reason, int64_t from_ns, const BlockE
 void EventMerger::Add(uint32_t stream_number, const BlockEvent& event) {
   Stream* stream = Find(stream_number);
   if (stream->suspect) {
-    // Either the clock stays where the suspect was, then it was set back; or the suspect alone was
-    // there.
+    // If the clock stays at the suspect's time, it was set back; otherwise only the suspect was
+    // stray.
     const BlockEvent suspect = *stream->suspect;
     stream->suspect.reset();
     if (event.time_ns < *stream->last_ns - options_.stray_ns) {

@@ -14,21 +14,21 @@
 namespace blktape {
 
 struct EventMergerOptions {
-  // Events held at most; beyond it the oldest leave before the watermark has reached them.
+  // The maximum number of held events; beyond it the oldest leave before the watermark reaches
+  // them.
   size_t held_events = 262'144;
-  // A stamp that jumps by more than this and whose successor jumps back is a stray one.
+  // A timestamp that jumps by more than this is a stray one if its successor jumps back.
   int64_t stray_ns = 10'000'000'000;
 };
 
-// Puts streams that are each in order into one order by time. At equal times a queueing goes before
-// an issue and an issue before a completion, whatever stream they come from. Memory: held_events.
+// Merges streams that are each in order into one order by time. At equal times a queue event goes
+// before an issue and an issue before a completion, whatever their streams. Memory: held_events.
 //
-// What is out of order is counted, and delivered where that does no harm:
-// - an event older than its predecessor in the stream is a CLOCK_STEP. If one of the two is a lone
-//   stray stamp, it is left out; else the event is put where its time belongs;
-// - an event older than what has left already is MERGE_WINDOW_EXCEEDED and leaves next, with its
-// own
-//   time.
+// Events out of order are counted, and delivered if that does no harm:
+// - an event older than its predecessor in the stream is a CLOCK_STEP. If one of the two has a
+//   single stray timestamp, that event is left out; else the event is sorted in by its time;
+// - an event older than one that has already left is MERGE_WINDOW_EXCEEDED and leaves next, with
+//   its own time.
 class EventMerger {
  public:
   class Output {
@@ -45,7 +45,7 @@ class EventMerger {
   void Add(uint32_t stream, const BlockEvent& event);
   // Delivers all events older than `ns`.
   void Release(int64_t ns);
-  // Delivers all there is.
+  // Delivers all held events.
   void Finish();
 
   size_t held() const { return held_; }
@@ -55,13 +55,14 @@ class EventMerger {
     RingQueue<BlockEvent> events;  // times never decrease
     std::optional<int64_t> last_ns;
     int64_t before_last_ns = 0;
-    // Far older than its predecessor: stray, or the first after a step of the clock?
+    // An event far older than its predecessor. Its successor shows whether it is stray or the first
+    // after a clock step.
     std::optional<BlockEvent> suspect;
-    bool stepped_back = false;  // counted already; later than what has left until it catches up
+    bool stepped_back = false;  // already counted; the stream is late until it catches up
   };
   struct Disordered {
     BlockEvent event;
-    uint64_t number;  // keeps equal times in the order they came
+    uint64_t number;  // keeps events with equal times in the order in which they came
     bool operator<(const Disordered& other) const;
   };
   struct Head {
@@ -72,7 +73,7 @@ class EventMerger {
   };
 
   Stream* Find(uint32_t stream);
-  // What to do with an event older than its predecessor. False: it is not to be put in order now.
+  // Handles an event older than its predecessor. False: the event must not be sorted in now.
   bool StepBack(Stream* stream, const BlockEvent& event);
   void Place(Stream* stream, const BlockEvent& event);
   // Delivers events older than `ns`, in order, until at most `keep` are held.
@@ -83,15 +84,15 @@ class EventMerger {
 
   Output* output_;
   EventMergerOptions options_;
-  std::unordered_map<uint32_t, size_t> index_;  // stream number to place in streams_
+  std::unordered_map<uint32_t, size_t> index_;  // index into streams_, by stream number
   std::vector<Stream> streams_;
-  uint32_t found_stream_ = 0;  // by the last Find, once there is a stream
+  uint32_t found_stream_ = 0;  // result of the last Find, once there is a stream
   size_t found_index_ = 0;
   std::priority_queue<Disordered> disordered_;
   uint64_t disordered_count_ = 0;
   std::vector<Head> heads_;  // scratch of Deliver
   size_t held_ = 0;
-  std::optional<int64_t> delivered_ns_;  // newest that has left
+  std::optional<int64_t> delivered_ns_;  // time of the newest event that has left
 };
 
 }  // namespace blktape

@@ -53,7 +53,8 @@ FlushTracker::Cause FlushTracker::Issue(int64_t ns) {
         std::all_of(flagged_.begin(), flagged_.end(), [](const Flagged& w) { return w.own; });
     return cause;
   }
-  // Nothing waits: an earlier flush, of another hardware queue, was given what this one serves.
+  // Nothing is waiting: an earlier flush of another hardware queue was credited with what this one
+  // serves.
   for (size_t i = 0; i < in_flight_.size(); ++i) {
     std::vector<AskedFlush>& others = in_flight_[i].asked;
     if (others.size() < 2) continue;

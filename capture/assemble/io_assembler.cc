@@ -15,7 +15,7 @@ constexpr char kNotIssued[] = "bios queued and not seen issued";
 constexpr char kUnknownRanges[] = "discards of several ranges that are not all known";
 constexpr uint32_t kFlushFlags = kFlagPreflush | kFlagFua;
 
-// A device without requests has got a bio once it is queued.
+// A device without requests has received a bio when the bio is queued.
 proto::LossReason OfQueuedBio(proto::LossReason reason) {
   return reason == proto::QUEUE_WITHOUT_ISSUE ? proto::ISSUE_WITHOUT_COMPLETION : reason;
 }
@@ -52,8 +52,8 @@ bool IoAssembler::IsOwn(uint32_t pid) const {
          options_.own_pids.end();
 }
 
-// Where write zeroes have no name, appends have none either. An append names the beginning of its
-// zone, and so does its completion if the zone was empty.
+// If write zeroes have no name, appends have none either. The address of an append is the start of
+// its zone, also in its completion if the zone was empty.
 BlockEvent IoAssembler::NamedOp(uint32_t index, const BlockEvent& event) {
   const uint64_t zone_sectors = device(index).traits.zone_sectors;
   BlockEvent named = event;
@@ -68,7 +68,8 @@ void IoAssembler::Add(uint32_t index, const BlockEvent& event) {
     first_ns_ = event.time_ns;
     now_ns_ = previous_ns_ = event.time_ns;
   }
-  // Time is where two events agree it is: a lone stray stamp must not make everything old.
+  // The current time needs two events that agree: a single stray timestamp must not make everything
+  // old.
   now_ns_ = std::max(now_ns_, std::min(previous_ns_, event.time_ns));
   previous_ns_ = event.time_ns;
   while (!loss_times_.empty() && loss_times_.back() <= event.time_ns) {
@@ -76,7 +77,7 @@ void IoAssembler::Add(uint32_t index, const BlockEvent& event) {
     loss_times_.pop_back();
   }
   if (event.passthrough) {
-    // Nobody queues a passthrough command: it is a zone command without a name.
+    // Passthrough commands are not queued, so this is a zone command without a name.
     if (event.action == BlockAction::kQueue && device(index).traits.zone_sectors != 0) {
       losses_.Count(proto::UNDECODABLE_EVENT, index, event.time_ns,
                     "zone commands that this kernel does not name");
@@ -179,7 +180,7 @@ FinishedIo IoAssembler::NewRecord(uint32_t index, const BlockEvent& event) const
   io.record.issue_ns = event.time_ns;
   io.record.cpu = event.cpu;
   if (event.prio) io.record.prio = *event.prio;
-  // The idle task queues nothing: an issue from interrupt context tells no pid.
+  // The idle task queues nothing: an issue from interrupt context has no useful pid.
   if (event.pid != 0) io.record.pid = event.pid;
   io.comm = event.comm;
   return io;
@@ -202,7 +203,7 @@ IoAssembler::Request IoAssembler::RequestOf(const PendingBio& bio, const IoKey& 
   return request;
 }
 
-// Without the bios as queued nothing tells ranges apart: the sum is what is known.
+// Without the queued bios the ranges are unknown; only their sum is known.
 bool IoAssembler::GathersRanges(uint32_t index) {
   const Device& dev = device(index);
   return dev.has_queue && dev.traits.discard_ranges.value_or(2) > 1;
@@ -213,8 +214,8 @@ bool IoAssembler::Reissue(uint32_t index, const BlockEvent& event) {
   for (uint32_t i = requests_.First(key); i != kNone; i = requests_.Next(i)) {
     Request& request = requests_.at(i);
     const uint64_t rest_bytes = request.total_bytes() - request.done_bytes;
-    // With bios known, a second issue of the same place that no bio asked for is the same request
-    // again: the trace left its requeue out.
+    // If bios are known, a second issue at the same address without a bio is the same request
+    // again: its requeue is missing in the trace.
     const bool silent = request.from_bios && rest_bytes == event.bytes &&
                         request.loss_count == loss_count_ && bios_.pool().First(key) == kNone;
     if (!request.requeued && !silent) continue;
@@ -245,7 +246,7 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
   Device& dev = device(index);
   const IoKey key{event.lba.sectors, index, event.op};
   if (requests_.First(key) != kNone && Reissue(index, event)) return;
-  // What was in flight at this very place before events were lost has been completed unseen.
+  // A request in flight at this address before the loss of events has been completed unseen.
   for (uint32_t i = requests_.First(key), next; i != kNone; i = next) {
     next = requests_.Next(i);
     if (requests_.at(i).loss_count != loss_count_) GiveUp(i, proto::ISSUE_WITHOUT_COMPLETION);
@@ -269,7 +270,8 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
     request.own = IsOwn(event.pid);
   } else {
     const PendingBio* first = &taken_.front();
-    const PendingBio* asker = nullptr;  // who the record names: others before ourselves
+    const PendingBio* asker = nullptr;  // the bio whose process the record names: other programs
+                                        // before the recorder
     request.own = true;
     for (const PendingBio& bio : taken_) {
       if (bio.queue_ns < first->queue_ns) first = &bio;
@@ -309,8 +311,8 @@ void IoAssembler::TakeDiscard(uint32_t index, const BlockEvent& event, Request* 
   const auto run = [&](bool one_pid) {
     return bios_.TakeRun(index, event.op, begin, end - begin, one_pid, &taken_);
   };
-  // A queue that gathers ranges does not look where they lie, and a plug holds one task's. Of a
-  // queue of which nothing is known, what touches is one range.
+  // A queue that combines ranges ignores their addresses, and a plug has the bios of one task. If
+  // nothing is known about the queue, adjacent bios are one range.
   bool found = known_to_gather && run(/*one_pid=*/true);
   if (!found && bios_.Covers(index, event.op, begin, end)) {
     bios_.Take(index, event.op, begin, end, &taken_);
@@ -318,7 +320,7 @@ void IoAssembler::TakeDiscard(uint32_t index, const BlockEvent& event, Request* 
   }
   found = found || run(/*one_pid=*/true) || run(/*one_pid=*/false);
   if (!found) {
-    // What begins here is all that is known; where nothing does, not even that.
+    // Only the bio that begins here is known; if there is none, not even that.
     const uint64_t first_end = bios_.EndOfFirst(index, event.op, begin, end);
     bios_.Take(index, event.op, begin, first_end, &taken_);
     record.bytes = (first_end - begin) * kSectorBytes;
@@ -326,7 +328,7 @@ void IoAssembler::TakeDiscard(uint32_t index, const BlockEvent& event, Request* 
     losses_.Count(proto::UNDECODABLE_EVENT, index, event.time_ns, kUnknownRanges);
     return;
   }
-  // What touches its predecessor is one range with it.
+  // A bio adjacent to its predecessor is in the same range.
   uint64_t at = begin;
   uint64_t* bytes = &record.bytes;
   record.bytes = 0;
@@ -346,8 +348,8 @@ void IoAssembler::IssueFlush(uint32_t index, const BlockEvent& event) {
     flush.io.record.issue_ns = event.time_ns;
     return;
   }
-  // One flush of a hardware queue is in flight at a time, so that those issued before a loss are
-  // done; and who asked before it may have been served unseen.
+  // A hardware queue has one flush in flight at a time, so flushes issued before a loss are
+  // complete; and flushes asked before the loss may have been served unseen.
   RingQueue<FlushRequest>& in_flight = flushes.in_flight();
   while (!in_flight.empty() &&
          (in_flight.front().loss_count != loss_count_ ||
@@ -384,8 +386,8 @@ void IoAssembler::Requeue(uint32_t index, const BlockEvent& event) {
     }
     return;
   }
-  // The last one issued, where two are in flight at one place. One never seen issued is new when it
-  // is issued again.
+  // If two requests are in flight at one address, the one issued last. A request whose issue was
+  // not seen is new when it is reissued.
   uint32_t last = kNone;
   const IoKey key{event.lba.sectors, index, event.op};
   for (uint32_t i = requests_.First(key); i != kNone; i = requests_.Next(i)) {
@@ -403,8 +405,9 @@ uint32_t IoAssembler::FindInFlight(uint32_t index, const BlockEvent& event) cons
     const uint64_t rest_bytes = request.total_bytes() - request.done_bytes;
     if (event.bytes == 0 && rest_bytes > 0) continue;
     const bool fits = rest_bytes == event.bytes;
-    // First issued, first completed. But where no bios tell, a second issue may be the first one
-    // repeated, and then the last is right; that error only swaps two, the other lasts.
+    // First issued, first completed. But without bios a second issue may be a repetition of the
+    // first, and then the last is right. Choosing the last wrongly only swaps two requests;
+    // choosing the first wrongly would persist.
     if (best == kNone || (fits && !best_fits) || (fits == best_fits && !request.from_bios)) {
       best = i;
       best_fits = fits;
@@ -420,7 +423,8 @@ void IoAssembler::Complete(uint32_t index, const BlockEvent& event) {
   if (found == kNone) {
     if (CompleteBio(index, event)) return;
     if (event.bytes == 0) {
-      // The original of a flush sequence, whose data (if any) and flushes were completed before.
+      // The original request of a flush sequence; its data (if any) and flushes were completed
+      // before.
       FlushTracker& flushes = device(index).flushes;
       if (flushes.SequenceCompleted(event.lba.sectors)) {
         arrivals_.Close(flushes.asked().front().ticket);
@@ -448,8 +452,8 @@ void IoAssembler::Complete(uint32_t index, const BlockEvent& event) {
 
 bool IoAssembler::CompleteBio(uint32_t index, const BlockEvent& event) {
   const bool bio_based = device(index).traits.bio_based;
-  // A bio that fails before it has become a request (no wait allowed, beyond the end) is completed
-  // by itself.
+  // A bio that fails before it becomes a request (it must not wait, or is beyond the end) has its
+  // own completion.
   if (!bio_based && event.error == 0) return false;
   PendingBio bio;
   if (!bios_.TakeExact(index, event.op, event.lba.sectors, EndSector(event), &bio)) return false;
@@ -517,7 +521,7 @@ void IoAssembler::OrphanCompletion(uint32_t index, const BlockEvent& event) {
 
 void IoAssembler::Leave(const Request& request) {
   FinishedIo io = request.io;
-  // A discard of which no range is known.
+  // A discard with no known range.
   if (io.record.bytes == 0 && request.unknown_bytes > 0) return arrivals_.Close(request.ticket);
   if (request.own) {
     output_->OnOwnRecord(io);

@@ -10,7 +10,7 @@
 
 namespace blktape {
 
-// Where an open bio or request is found again: what an event tells of it.
+// The key of an open bio or request: the part of an event that identifies it.
 struct IoKey {
   uint64_t sector = 0;
   uint32_t device = 0;
@@ -19,9 +19,9 @@ struct IoKey {
   bool operator==(const IoKey&) const = default;
 };
 
-// Open bios or requests: found by key (several may share one, kept in the order inserted) and by
-// age (oldest first), inserted, re-keyed and erased in constant time, without allocating once it
-// has found its size. Indices stay valid until erased. Not thread-safe.
+// A pool of open bios or requests. They are found by key (several may share a key, in the order
+// inserted) and by age (oldest first). Inserting, re-keying and erasing take constant time and do
+// not allocate once the pool is large enough. Indices stay valid until erased. Not thread-safe.
 template <typename T>
 class KeyedPool {
  public:
@@ -61,7 +61,7 @@ class KeyedPool {
     --size_;
   }
 
-  // Keeps the age.
+  // Changes the key and keeps the age.
   void Rekey(uint32_t index, const IoKey& key) {
     Unlink(index);
     slots_[index].key = key;
@@ -72,11 +72,11 @@ class KeyedPool {
   const T& at(uint32_t index) const { return slots_[index].value; }
   const IoKey& key(uint32_t index) const { return slots_[index].key; }
 
-  // Those with this key in the order inserted; kNone after the last.
+  // Iterates over the items with this key in the order inserted; kNone after the last.
   uint32_t First(const IoKey& key) const { return Same(heads_[Bucket(key)], key); }
   uint32_t Next(uint32_t index) const { return Same(slots_[index].next, slots_[index].key); }
 
-  // All in the order inserted; kNone after the last.
+  // Iterates over all items in the order inserted; kNone after the last.
   uint32_t Oldest() const { return oldest_; }
   uint32_t Younger(uint32_t index) const { return slots_[index].younger; }
 
@@ -88,7 +88,7 @@ class KeyedPool {
   struct Slot {
     IoKey key;
     T value{};
-    uint32_t next = kNone;  // in the bucket, or in the list of free slots
+    uint32_t next = kNone;  // next in the bucket or in the list of free slots
     uint32_t previous = kNone;
     uint32_t older = kNone;
     uint32_t younger = kNone;
@@ -125,7 +125,7 @@ class KeyedPool {
     BLKTAPE_CHECK(buckets < kNone);
     heads_.assign(buckets, kNone);
     tails_.assign(buckets, kNone);
-    // By age, which within a key is the order inserted.
+    // By age, which is the order inserted within a key.
     for (uint32_t i = oldest_; i != kNone; i = slots_[i].younger) Link(i);
   }
 

@@ -7,12 +7,12 @@ namespace {
 
 constexpr uint32_t kNone = PendingBios::Pool::kNone;
 
-// Bios that overlap and are queued at once are rare, and so is a request that begins inside a bio
-// of which the front has not been issued: looking through more of them is not worth the time.
+// Overlapping bios that are queued at the same time are rare, and so are requests that begin inside
+// a bio whose front has not been issued: searching more of them is not worth the time.
 constexpr int kLookAtMost = 4096;
 
-// A bio that is queued this much later than another of the same place shows that the other is gone:
-// it failed before it was a request.
+// A bio that is queued this much later than another at the same address shows that the other is
+// gone: it failed before it became a request.
 constexpr int64_t kStaleNs = 1'000'000'000;
 
 }  // namespace
@@ -21,7 +21,7 @@ void PendingBios::Insert(uint32_t device, Op op, const PendingBio& bio) {
   pool_.Insert({bio.begin, device, op}, bio);
 }
 
-// The best bio that holds `sector`; `end` is where the request ends.
+// The best bio that contains `sector`; `end` is the end of the request.
 uint32_t PendingBios::FindAt(uint32_t device, Op op, uint64_t sector, uint64_t end) const {
   const auto better = [&](uint32_t a, uint32_t b) {  // is a better than b, which is older?
     if (b == kNone) return true;
@@ -70,7 +70,7 @@ uint64_t PendingBios::Take(uint32_t device, Op op, uint64_t begin, uint64_t end,
   while (at < end && pool_.size() > 0) {
     uint32_t index = FindAt(device, op, at, end);
     if (index == kNone) {
-      // Where not even the first sector is known, the request's bios were queued unseen.
+      // If not even the first sector is known, the request's bios were queued unseen.
       if (taken->empty()) return covered;
       index = FindAfter(device, op, at, end);
       if (index == kNone) return covered;

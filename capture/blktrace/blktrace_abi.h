@@ -8,7 +8,7 @@
 
 namespace blktape {
 
-// The kernel's second blktrace interface (Linux 6.19), which the distribution's headers lack:
+// The kernel's second blktrace interface (Linux 6.19), missing in the distribution's headers:
 // include/uapi/linux/blktrace_api.h, block/ioctl.c.
 struct BlktraceSetup2 {
   char name[64];  // out: the folder in debugfs/block

@@ -1,8 +1,8 @@
-// Sees block requests from issue to completion and hands each finished one to user space.
+// Follows block requests from issue to completion and sends each finished one to user space.
 //
-// The stamp of an issue waits in an array at (hardware queue, tag), which needs neither hashing nor
-// allocation. A flush request borrows the tag of the request it serves, so each hardware queue has
-// one more slot for it: there is never more than one in flight a queue.
+// The issue time of a request waits in an array at (hardware queue, tag), which needs neither
+// hashing nor allocation. A flush request borrows the tag of the request that it serves, so each
+// hardware queue has one more slot for it: there is at most one flush in flight per queue.
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 #include "vmlinux.h"
 // vmlinux.h comes first: the others need its types.
@@ -12,32 +12,33 @@
 
 #include "block_abi.h"
 
-// The kernel hands bpf_get_current_comm and friends only to programs under the GPL.
+// The kernel allows bpf_get_current_comm and similar functions only in programs under the GPL.
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile __u32 device_count = 0;  // of `devices`, those that are or may come to be used
+const volatile __u32 device_count = 0;  // entries of `devices` that are or may be used
 const volatile bool want_names = 1;
-// Where the recorder's ids of threads are local: the device and inode of its PID namespace.
+// The PID namespace of the recorder's thread ids: its device and inode.
 const volatile __u64 pid_namespace_dev = 0;
 const volatile __u64 pid_namespace_inode = 0;
-// Set while we run, as disks come and go.
+// Changes while we run, as disks come and go.
 volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES];
-// Threads of the recorder: their bios are not counted. 0 is nobody; set while we run.
+// Threads of the recorder: their bios are not counted. 0: no thread; changes while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
-// What records call them, where that is another number; 0 until they have queued something.
+// Their ids in records, if these differ; 0 until the thread has queued something.
 volatile __u32 own_pids_seen[BLKTAPE_OWN_PIDS];
-// Programs are attached and detached one by one: until the last is there, and once the first goes,
-// they look away, or an issue without its completion would be seen and the other way round.
+// Programs are attached and detached one by one. Until the last one is attached, and once the first
+// one is detached, they ignore events; otherwise they would see issues without completions and the
+// reverse.
 volatile __u32 recording;
 // User space sleeps until something happens: the next record wakes it, whatever its number.
 volatile __u32 asleep;
-// When they began to look; 0 before.
+// When the programs began to record; 0 before.
 volatile __u64 begun_ns;
-// A record of which the number on its CPU has none of these bits wakes user space; set while we
-// run, as rings may grow.
+// A record whose number on its CPU has none of these bits wakes user space. Changes while we run,
+// as rings may grow.
 volatile __u32 wake_mask;
 
-// io_record.h; static_asserts in finished_record.cc hold the two together.
+// As in io_record.h; static_asserts in finished_record.cc check that they agree.
 enum {
   kRead,
   kWrite,
@@ -110,7 +111,7 @@ struct {
   __type(value, struct size_counts);
 } sizes SEC(".maps");
 
-// Discards, very large bios and the like: rare, of any size.
+// Discards, very large bios and similar ones: rare, of any size.
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 16384);
@@ -118,10 +119,11 @@ struct {
   __type(value, __u64);
 } rare_sizes SEC(".maps");
 
-// Who queued a bio, and when: the issue of it often happens in a kernel worker, and the stamp that
-// the kernel gives a request comes after throttling and the wait for a tag. By the bio's address,
-// in sets of which the oldest makes room; an entry that was overwritten costs the queue time, which
-// is then absent, and the exact pid. Of 1,024 bios in flight one in 100,000 is.
+// The thread that queued a bio, and when. This is needed because the issue often happens in a
+// kernel worker, and the kernel's own timestamp of a request comes after throttling and the wait
+// for a tag. Keyed by the bio's address, in sets whose oldest entry is overwritten; then the queue
+// time is absent and the pid may be inexact. With 1,024 bios in flight this happens to one in
+// 100,000.
 #define OWNER_SETS 8192
 #define OWNER_WAYS 4
 #define LAST_PROGRAM 2  // of an event, from 0; see PROBE
@@ -132,9 +134,9 @@ struct owner {
   __u64 bio;
   __u64 queue_ns;
   __u64 sector;
-  __u32 sectors;  // what it asked for; splitting takes from its begin
+  __u32 sectors;  // the range requested; splitting removes its beginning
   __u32 pid;
-  __u32 seen;  // by so many of the programs of one event, 0 once the last has; see PROBE
+  __u32 seen;  // by this many programs of one event, 0 after the last; see PROBE
 };
 struct owner_set {
   struct owner way[OWNER_WAYS];
@@ -146,7 +148,7 @@ struct {
   __type(value, struct owner_set);
 } owners SEC(".maps");
 
-// Whose name user space knows already: direct mapped by pid.
+// The pids whose names user space already knows: direct mapped by pid.
 #define NAME_SLOTS 8192
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -155,7 +157,7 @@ struct {
   __type(value, __u32);
 } named SEC(".maps");
 
-// Flushes asked for by software and not yet served by a flush request of the drive.
+// Flushes that software asked for and that no flush request of the drive has served yet.
 struct asked {
   __u64 count;
   __u64 first_ns;
@@ -231,8 +233,8 @@ static __always_inline __u16 FlagsOf(__u32 opf) {
   return flags;
 }
 
-// Under a scheduler a request keeps that one's tag from its beginning to its end, while the drive's
-// tag is given back before a requeue is told. Without one the drive's is its only tag, and kept.
+// With a scheduler, a request keeps the scheduler's tag from start to end, while the drive's tag is
+// released before the requeue event. Without one, the drive's tag is the only one, and is kept.
 static __always_inline int TagOf(struct request *rq) {
   int tag = rq->internal_tag;
   return tag >= 0 ? tag : rq->tag;
@@ -254,8 +256,8 @@ static __always_inline struct blktape_slot *SlotOf(struct request *rq, int devic
 }
 
 static __always_inline __u32 OwnerSet(__u64 bio) {
-  // Bios are 256-byte aligned slab objects or lie in larger ones. The verifier lets nobody shift
-  // more than the lower half of an address.
+  // Bios are 256-byte aligned slab objects or are inside larger ones. The verifier only allows
+  // shifting the lower half of an address.
   __u32 low = (__u32)bio;
   return (low >> 6 ^ low >> 17) & (OWNER_SETS - 1);
 }
@@ -277,8 +279,8 @@ static __always_inline struct owner *OldestEntry(struct owner_set *set) {
   return oldest;
 }
 
-// What is known of the bio at this address, if what it asked for holds `sector`: an entry may be
-// of a bio that is gone.
+// The entry of the bio at this address, if its range contains `sector`; otherwise the entry may
+// belong to a bio that is gone.
 static __always_inline struct owner *KnownBio(__u64 address, __u64 sector) {
   __u32 index = OwnerSet(address);
   struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
@@ -291,7 +293,7 @@ static __always_inline struct owner *OwnerOf(struct bio *bio) {
   __u64 sector = bio->bi_iter.bi_sector;
   struct owner *owner = KnownBio((__u64)bio, sector);
   if (owner) return owner;
-  // What was split off a bio was not queued itself; it points to the rest, which was.
+  // The part split off a bio was not queued itself; it points to the rest, which was.
   return KnownBio((__u64)bio->bi_private, sector);
 }
 
@@ -310,7 +312,7 @@ static __always_inline void TellName(__u32 pid, struct blktape_counters *counter
   bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
 
-// False if the ring has no room.
+// False if the ring is full.
 static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, __u64 complete_ns,
                                  struct blktape_counters *counter) {
   __u32 cpu = bpf_get_smp_processor_id();
@@ -331,7 +333,7 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   out->prio = slot->prio;
   out->op = slot->op;
   out->device = slot->device;
-  // An interrupt in between may count the same number: that one wakes too.
+  // An interrupt in between may use the same number: then both wake.
   __u64 count = ++counter->finished;
   bool wake = (count & wake_mask) == 0;
   if (asleep) {
@@ -342,8 +344,8 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   return 1;
 }
 
-// When the earliest of a request's bios was queued. The first one it is but where others were put
-// before it, which is rare: a look at a few finds it.
+// When the earliest of a request's bios was queued. Usually this is the first bio; others are
+// rarely merged before it, so checking a few is enough.
 static __always_inline __u64 EarliestNs(struct bio *first, __u64 first_ns) {
   __u64 earliest_ns = first_ns;
   struct bio *bio = first;
@@ -375,8 +377,8 @@ static __always_inline void Issue(struct request *rq, bool again) {
   __u64 address = (__u64)rq;
   __u32 incarnation = (__u32)rq->start_time_ns;
   if (again && slot->rq == address && slot->incarnation == incarnation) return;
-  // A requeue empties the slot, so that what is still in it is an I/O whose completion was not
-  // seen. It goes on its way without one, and is counted.
+  // A requeue empties the slot, so a request still in it is an I/O whose completion was not seen.
+  // It is sent without completion and counted.
   if (slot->rq) {
     __sync_fetch_and_add(&counter->tag_reused, 1);
     Emit(slot, 0, 0, counter);
@@ -391,8 +393,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
     __u32 index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending && pending->count) {
-      // Every pending one is served by the next flush request. Read what goes with them before
-      // giving them up.
+      // The next flush request serves all pending flushes. Read their data before releasing them.
       __u64 first_ns = pending->first_ns;
       __u32 first_pid = (__u32)pending->pid;
       asked = (__u32)__sync_lock_test_and_set(&pending->count, 0);
@@ -403,9 +404,10 @@ static __always_inline void Issue(struct request *rq, bool again) {
     }
     slot->sector = 0;
     slot->bytes = 0;
-    // What was asked is a sync bio; the request itself says PREFLUSH of every flush.
+    // The bio asked for is sync; the request itself has PREFLUSH for every flush.
     flags = asked ? kFlagSync : kFlagDerived;
-    // A derived one is of a kernel worker, which queued nothing that would have told its name.
+    // A derived flush belongs to a kernel worker, which has queued nothing and so has no known
+    // name.
     if (!asked && want_names) TellName(pid, counter);
   } else {
     struct bio *bio = rq->bio;
@@ -421,11 +423,11 @@ static __always_inline void Issue(struct request *rq, bool again) {
         pid = owner->pid;
         start_ns = EarliestNs(bio, owner->queue_ns);
       } else {
-        // Of what was queued before we looked nobody could know it.
+        // For bios queued before recording began it cannot be known.
         if (begun_ns && rq->start_time_ns >= begun_ns) {
           __sync_fetch_and_add(&counter->unstamped, 1);
         }
-        if (want_names) TellName(pid, counter);  // of a kernel worker, most likely
+        if (want_names) TellName(pid, counter);  // most likely a kernel worker's
       }
     }
   }
@@ -441,8 +443,8 @@ static __always_inline void Issue(struct request *rq, bool again) {
   slot->rq = address;
 }
 
-// A discard can gather ranges that lie apart (queue/max_discard_segments): a record for each. What
-// touches is one.
+// A discard can combine separate ranges (queue/max_discard_segments): one record for each. Adjacent
+// ranges are one.
 static __always_inline void EmitRanges(struct blktape_slot *slot, struct bio *bio, int status,
                                        __u64 complete_ns, struct blktape_counters *counter) {
   slot->sector = bio->bi_iter.bi_sector;
@@ -467,7 +469,7 @@ static __always_inline void EmitRanges(struct blktape_slot *slot, struct bio *bi
   }
 }
 
-// The driver gave it back: the issue that follows is the one that counts.
+// The driver returned the request: only the next issue counts.
 static __always_inline void Requeue(struct request *rq, bool again) {
   int device = Find(rq->q->disk);
   if (device < 0) return;
@@ -488,9 +490,9 @@ static __always_inline void Complete(struct request *rq, int status, unsigned in
   if (!counter) return;
   bool flush = op == kFlush;
   if (!flush && nr_bytes == 0 && rq->__data_len == 0) {
-    // The end of a flush sequence completes the original once more: an fsync that was never issued,
-    // or a flagged write whose data is done already. A write whose slot still waits is told by the
-    // address below.
+    // The end of a flush sequence completes the original request again: an fsync that was never
+    // issued, or a flagged write whose data is already complete. A write whose slot is still
+    // waiting is recognised by the address below.
     struct blktape_slot *waiting = TagOf(rq) >= 0 ? SlotOf(rq, device, flush, counter, again) : 0;
     if (!waiting || waiting->rq != (__u64)rq) return;
   }
@@ -498,7 +500,8 @@ static __always_inline void Complete(struct request *rq, int status, unsigned in
   if (!slot) return;
   if (slot->rq != (__u64)rq) {
     if (again) return;
-    // Absent (0) where the queue keeps no statistics; a plug's may be a moment old, never too new.
+    // Absent (0) if the queue keeps no statistics; a plug's time may be slightly too old, never too
+    // new.
     bool since = begun_ns && rq->start_time_ns >= begun_ns;
     __sync_fetch_and_add(since ? &counter->missing_start : &counter->unknown_start, 1);
     return;
@@ -518,7 +521,7 @@ static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
   if (op <= kWrite && sectors < BLKTAPE_SIZE_SLOTS) {
     struct size_counts *mine = bpf_map_lookup_elem(&sizes, &cpu);
     __u32 index = (op == kWrite ? BLKTAPE_SIZE_SLOTS : 0) + sectors;
-    // The compiler knows that this is in bounds; the verifier wants to see it checked.
+    // The compiler knows that this is in bounds, but the verifier requires the check.
     asm volatile("" : "+r"(index));
     if (mine && index < BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS) {
       __sync_fetch_and_add(&mine->count[index], 1);
@@ -639,10 +642,10 @@ static __always_inline void BioComplete(struct bio *bio, bool again) {
   bpf_map_delete_elem(&bios, &key);
 }
 
-// The kernel does not run a program that is running already on the CPU, and tells nobody but a
-// counter. Since Linux 7.0 (a46023d5616e) the programs of tracepoints can be preempted, so that it
-// happens where tasks preempt each other. There each program has two more, called right after it,
-// which do what those before were not run for: only who comes upon all three at once is missed.
+// The kernel does not run a program that is already running on the CPU, and only increments a
+// counter. Since Linux 7.0 (a46023d5616e) tracepoint programs can be preempted, so this happens
+// when tasks preempt each other. There each program has two more, called right after it, which do
+// the work if the previous ones were not run. An event is missed only if all three are running.
 #define PROBE(tracepoint, name, params, does, ...)                \
   PROGRAM(tracepoint, name, params, does, __VA_ARGS__, 0)         \
   PROGRAM(tracepoint, name##_again, params, does, __VA_ARGS__, 1) \
@@ -670,14 +673,14 @@ static __always_inline void ForgetName(struct task_struct *task) {
   if (known && *known == pid) *known = 0;
 }
 
-// A task that takes another name (exec does) is told anew.
+// The name of a task that changes it (exec does) is sent again.
 SEC("?tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task) {
   ForgetName(task);
   return 0;
 }
 
-// So is one that gets the pid of a task that is gone, and keeps the name of its parent.
+// Likewise for a task that gets the pid of a task that is gone and keeps its parent's name.
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   ForgetName(child);

@@ -55,12 +55,11 @@ IoRecord RecordOf(const blktape_finished& event) {
   if (record.op != Op::kFlush) {
     record.lba = Lba(event.sector);
   } else {
-    // The flush that software asks for is a bio with PREFLUSH and SYNC; of it the record keeps
-    // SYNC.
+    // A flush that software asks for is a bio with PREFLUSH and SYNC; the record keeps only SYNC.
     record.flags &= ~kFlagPreflush;
   }
   record.bytes = event.bytes;
-  // Nobody queued a derived flush.
+  // A derived flush was not queued.
   if (event.start_ns != 0 && (event.flags & kFlagDerived) == 0) {
     record.queue_ns = static_cast<int64_t>(event.start_ns);
   }

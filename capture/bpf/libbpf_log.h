@@ -4,10 +4,10 @@
 
 namespace blktape {
 
-// Gathers what libbpf prints from here on, instead of letting it go to stderr: what a refusal is
-// explained with. libbpf's printer is one a process, and so is this.
+// From now on collects libbpf's messages instead of printing them to stderr; they explain why the
+// kernel refused a program. libbpf has one print function per process, so this log is global too.
 void BeginLibbpfLog();
-// The last lines since then: the verifier's verdict stands at the end of a long log.
+// The last lines since then. The verifier's verdict is at the end of a long log.
 const std::string& LibbpfLog();
 
 }  // namespace blktape

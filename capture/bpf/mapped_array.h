@@ -10,8 +10,8 @@
 
 namespace blktape {
 
-// The memory of an array map (BPF_F_MMAPABLE) that the kernel shares with us. Not
-// bounds-checked: an index is less than the entries mapped.
+// The shared memory of a BPF array map (BPF_F_MMAPABLE). Not bounds-checked: an index must be less
+// than the number of mapped entries.
 template <typename T>
 class MappedArray {
  public:
@@ -20,7 +20,7 @@ class MappedArray {
   MappedArray& operator=(const MappedArray&) = delete;
   ~MappedArray() { Unmap(); }
 
-  // `fd` need not stay open. `protection` as for mmap.
+  // `fd` may be closed afterwards. `protection` as in mmap.
   Status Map(int fd, size_t entries, int protection = PROT_READ) {
     Unmap();
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -35,7 +35,7 @@ class MappedArray {
     data_ = nullptr;
   }
   const T& operator[](size_t index) const { return data_[index]; }
-  // Of what was mapped with PROT_WRITE.
+  // Only for memory mapped with PROT_WRITE.
   T& writable(size_t index) { return const_cast<T*>(data_)[index]; }
 
  private:

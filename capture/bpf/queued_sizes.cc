@@ -36,7 +36,7 @@ void QueuedSizes::Report(CaptureSink* sink) {
     for (size_t part = 0; part < any.size(); ++part) {
       std::atomic_ref touched(now.touched[part]);
       if (touched.load(std::memory_order_relaxed) == 0) continue;
-      // Before the counts are read: who counts afterwards sets it again.
+      // Cleared before the counts are read: a program that counts afterwards sets it again.
       touched.store(0, std::memory_order_seq_cst);
       any[part] = true;
       for (size_t i = part * kPart; i < std::min(kCounts, (part + 1) * kPart); ++i) {

@@ -15,16 +15,16 @@
 
 namespace blktape {
 
-// The programs' counts of bios as queued, by operation and size. One thread.
+// The programs' counts of queued bios, by operation and size. One thread.
 class QueuedSizes {
  public:
-  // `common_fd` is the map "sizes" of one entry a CPU; `rare_fd` the map "rare_sizes", which stays
-  // the caller's and open.
+  // `common_fd` is the map "sizes", with one entry per CPU. `rare_fd` is the map "rare_sizes"; the
+  // caller owns it and keeps it open.
   Status Open(int common_fd, int rare_fd, size_t cpus);
   void Close();
 
-  // Delivers what has been queued since the last call. Looks only at the parts of the counts that
-  // the programs have touched since: there are 65 KiB of them for each CPU.
+  // Delivers the counts of bios queued since the last call. Reads only the parts that the programs
+  // have changed since then: the counts take 65 KiB per CPU.
   void Report(CaptureSink* sink);
 
  private:
@@ -33,15 +33,16 @@ class QueuedSizes {
     uint8_t touched[BLKTAPE_SIZE_PARTS];
   };
   static_assert(BLKTAPE_SIZE_PARTS * BLKTAPE_SIZE_PART >= BLKTAPE_SIZE_OPS * BLKTAPE_SIZE_SLOTS);
-  static_assert(BLKTAPE_SIZE_PARTS % 8 == 0);  // as the kernel rounds the size of an entry
+  static_assert(BLKTAPE_SIZE_PARTS % 8 == 0);  // because the kernel rounds the size of an entry
 
   void ReportRare(CaptureSink* sink);
 
   MappedArray<Counts> counts_;
-  std::vector<Counts> told_;      // by CPU
-  std::vector<uint64_t> queued_;  // of all CPUs, since the last call; zero in between
+  std::vector<Counts> told_;      // counts already delivered, by CPU
+  std::vector<uint64_t> queued_;  // over all CPUs, since the last call; zero between calls
   int rare_fd_ = -1;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> told_rare_;  // by op and bytes
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> told_rare_;  // counts already delivered, by op
+                                                                 // and bytes
 };
 
 }  // namespace blktape

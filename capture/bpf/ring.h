@@ -9,7 +9,7 @@
 
 namespace blktape {
 
-// A BPF ring (BPF_MAP_TYPE_RINGBUF), its records read where the programs wrote them. One thread.
+// A BPF ring (BPF_MAP_TYPE_RINGBUF). Records are read in place. One thread.
 class Ring {
  public:
   Ring() = default;
@@ -20,16 +20,16 @@ class Ring {
   // `bytes` is the size of the ring.
   Status Map(UniqueFd fd, uint64_t bytes);
 
-  // Takes note of what has been written: only that is read until the next call.
+  // Notes how much has been written. Only that much is read until the next call.
   void Look();
-  // The oldest record not yet popped, good until Release. Empty if there is none or if it is still
-  // being written (see Busy).
+  // The oldest record that is not yet popped, valid until Release. Empty if there is none or if it
+  // is still being written (see Busy).
   std::span<const std::byte> Front();
   void Pop();
-  // Gives the programs the room of what was popped.
+  // Returns the space of popped records to the programs.
   void Release();
 
-  // Whether a record noted by Look has its place in the ring and is not there yet.
+  // Whether a record seen by Look has reserved its place in the ring but is not yet written.
   bool Busy();
 
   int fd() const { return fd_.get(); }
@@ -40,12 +40,12 @@ class Ring {
   UniqueFd fd_;
   uint64_t bytes_ = 0;
   size_t page_bytes_ = 0;
-  // The kernel's: a page with our position, one with the programs', then the records, mapped twice
-  // so that none is cut.
+  // The kernel's layout: a page with the consumer position, a page with the producer position, then
+  // the records, mapped twice so that no record is split.
   uint64_t* consumed_ = nullptr;
   std::byte* produced_ = nullptr;
-  uint64_t position_ = 0;  // of the front
-  uint64_t end_ = 0;       // of what Look saw
+  uint64_t position_ = 0;  // position of the front
+  uint64_t end_ = 0;       // end of the data that Look saw
 };
 
 }  // namespace blktape

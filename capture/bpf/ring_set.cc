@@ -23,7 +23,7 @@ Status RingSet::Make(uint64_t bytes) {
   }
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t rounded = std::bit_ceil(std::max(bytes, page));
-  // All or none: where memory is short, what has been made is given back.
+  // All or none: if memory is short, the rings made so far are released.
   std::vector<CpuRing> rings(cpus_);
   for (uint32_t cpu = 0; cpu < cpus_; ++cpu) {
     UniqueFd fd(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "blktape_ring", 0, 0,
@@ -39,7 +39,7 @@ Status RingSet::Make(uint64_t bytes) {
 
 Status RingSet::Install(CpuRing ring) {
   const int fd = ring.ring.fd();
-  // Edge: a ring that has something is no news, one that calls is.
+  // Edge-triggered: only a new signal wakes us, not a ring that still has records.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return ErrnoStatus(errno, "bpf: waiting for a ring");
@@ -52,7 +52,7 @@ Status RingSet::Install(CpuRing ring) {
 }
 
 Result<bool> RingSet::Grow(uint64_t limit_bytes) {
-  // The smaller ones stay until the end: together less than the new.
+  // The smaller rings stay until the end: together they are smaller than the new ones.
   const uint64_t bytes = bytes_ * 2;
   if (bytes > kLargestRingBytes || bytes * 2 * cpus_ > limit_bytes) return false;
   RETURN_IF_ERROR(Make(bytes));

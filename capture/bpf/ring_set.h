@@ -10,35 +10,37 @@
 
 namespace blktape {
 
-// The rings the programs write to, one a CPU. One thread.
+// The rings that the programs write to, one per CPU. One thread.
 class RingSet {
  public:
   struct CpuRing {
     uint32_t cpu = 0;
     Ring ring;
-    int64_t read_to_ns = 0;  // the time of the last record read; the reader's to keep
+    int64_t read_to_ns = 0;  // time of the last record read; maintained by the reader
   };
 
-  // `map_fd` is the programs' map of rings by CPU; it stays the caller's and open.
+  // `map_fd` is the programs' map of rings by CPU; the caller owns it and keeps it open.
   RingSet(int map_fd, uint32_t cpus) : map_fd_(map_fd), cpus_(cpus) {}
 
-  // Gives each CPU a ring of `bytes`, rounded up to a power of two of at least a page. Those they
-  // had before stay, to be read empty. kInvalidArgument beyond kLargestRingBytes.
+  // Gives each CPU a ring of `bytes`, rounded up to a power of two of at least a page. Existing
+  // rings stay until they are read empty. kInvalidArgument beyond kLargestRingBytes.
   Status Make(uint64_t bytes);
 
-  // Makes the rings twice as large. False if all, old ones included, would take more than
+  // Doubles the size of the rings. False if all rings, including the old ones, would take more than
   // `limit_bytes`.
   Result<bool> Grow(uint64_t limit_bytes);
 
-  // Waits until a program rings, at most `timeout_ms`.
+  // Waits until a program signals new data, at most `timeout_ms`.
   Status Wait(int timeout_ms);
-  // Ring::Look() of all.
+  // Calls Ring::Look() of all rings.
   void Look();
-  // Those of a CPU follow each other as they were made: what a smaller one holds is older.
+  // The rings of one CPU are in the order in which they were made: the smaller ones contain older
+  // records.
   std::vector<CpuRing>& rings() { return rings_; }
 
-  // Until when what was written by `now_ns` can be read. A record that is being written hides those
-  // behind it; a task that is preempted meanwhile (Linux 7.0) can take long over it.
+  // All records before the returned time that were written by `now_ns` can be read. A record that
+  // is still being written hides the records after it, and a task that is preempted while writing
+  // (Linux 7.0) can take long.
   static int64_t WrittenUntil(std::span<CpuRing> rings, int64_t now_ns);
 
   uint64_t bytes_per_cpu() const { return bytes_; }

@@ -1,6 +1,6 @@
-// The few kernel types the programs read, cut down by hand from the kernel's BTF.
-// preserve_access_index makes libbpf relocate every field to where the running kernel has it
-// (CO-RE), so layout and order here mean nothing.
+// The few kernel types that the programs read, reduced by hand from the kernel's BTF.
+// preserve_access_index makes libbpf relocate every field to its offset in the running kernel
+// (CO-RE), so layout and order here have no meaning.
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 #ifndef BLKTAPE_CAPTURE_BPF_VMLINUX_H_
 #define BLKTAPE_CAPTURE_BPF_VMLINUX_H_
@@ -39,7 +39,7 @@ enum {
   BPF_RB_FORCE_WAKEUP = 2,
 };
 
-// Values differ between kernels: read by bpf_core_enum_value.
+// Values differ between kernels; they are read with bpf_core_enum_value.
 enum req_op {
   REQ_OP_READ = 0,
   REQ_OP_WRITE = 1,
@@ -56,7 +56,7 @@ enum req_op {
   REQ_OP_DRV_IN = 34,
 };
 
-// The same before Linux 6.0; what follows ___ is not part of a name.
+// The same before Linux 6.0. libbpf ignores ___ and what follows it in a name.
 enum req_opf {
   REQ_OP_SECURE_ERASE___opf = 5,
   REQ_OP_WRITE_ZEROES___opf = 9,

@@ -9,11 +9,11 @@
 namespace blktape {
 
 // The columns of `dump --csv`, without a line end: times in ns on the trace's monotonic clock, lba
-// in 512-byte sectors, flags joined by "+"; what is not known is empty.
+// in 512-byte sectors, flags joined by "+"; unknown values are empty.
 inline constexpr std::string_view kCsvColumns =
     "queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes,error,pid,process,cpu";
 
-// Appends a row of these columns, without a line end. Names are quoted where RFC 4180 demands it.
+// Appends a row with these columns, without a line end. Names are quoted if RFC 4180 requires it.
 void AppendCsvRow(const IoRecord& io, std::string_view device, std::string_view process,
                   fmt::memory_buffer* text);
 

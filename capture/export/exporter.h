@@ -21,14 +21,14 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  // Once, before the first record.
+  // Call once, before the first record.
   virtual Status Begin(const proto::Header& header) = 0;
-  // In the order of the trace. `process` is the name, empty where not known.
+  // Call for each record, in the order of the trace. `process` is the name, empty if unknown.
   virtual Status Record(const IoRecord& record, std::string_view process) = 0;
-  // Once, after the last record.
+  // Call once, after the last record.
   virtual Status Finish() = 0;
 
-  // What the format could not hold of this trace, and of how many I/Os: "completion times".
+  // What the format could not represent, for example "completion times", and for how many I/Os.
   const std::map<std::string, uint64_t>& left_out() const { return left_out_; }
 
  protected:
@@ -38,28 +38,28 @@ class Exporter {
   std::map<std::string, uint64_t> left_out_;
 };
 
-// Where an exporter's files come from.
+// Creates the files of an exporter.
 class ExportOutput {
  public:
   virtual ~ExportOutput() = default;
-  // The one file, or one of several that are called alike but for `suffix`, as in
-  // "NAME.blktrace.0". Good until the output goes. Fails as CreateFile does.
+  // The single output file, or one of several that differ only in `suffix`, as in
+  // "NAME.blktrace.0". Valid while the output exists. Fails like CreateFile.
   virtual Result<ByteSink*> File(const std::string& suffix) = 0;
 };
 
 struct ExportFormat {
-  std::string name;   // of --to
-  std::string title;  // in one line
-  std::string lacks;  // what it cannot hold, in one line
-  // Several files: not for standard output.
+  std::string name;   // the name for --to
+  std::string title;  // one line for the help
+  std::string lacks;  // what the format cannot represent, in one line
+  // Writes several files, so it cannot write to standard output.
   bool several_files = false;
   std::function<std::unique_ptr<Exporter>(ExportOutput*)> make;
 };
 
-// All of them, in the order of the help. A further format is one more line in export_formats.cc.
+// All formats, in the order of the help. A new format is one more line in export_formats.cc.
 const std::vector<ExportFormat>& ExportFormats();
 
-// Each is defined in a file of its own.
+// Each is defined in its own file.
 ExportFormat FioIologExport();
 ExportFormat BlktraceExport();
 ExportFormat CsvExport();

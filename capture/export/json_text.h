@@ -8,8 +8,8 @@
 
 namespace blktape {
 
-// Appends `text` as a JSON string. Names come from kernels and foreign files: what is no UTF-8 is
-// replaced, control characters are escaped.
+// Appends `text` as a JSON string. Names come from kernels and foreign files, so bytes that are not
+// UTF-8 are replaced and control characters are escaped.
 inline void AppendJsonString(std::string_view text, fmt::memory_buffer* out) {
   out->push_back('"');
   for (const char c : ToUtf8(text)) {

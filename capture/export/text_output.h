@@ -11,7 +11,7 @@
 
 namespace blktape {
 
-// Text that gathers and goes to a sink in large pieces.
+// Collects text and writes it to a sink in large pieces.
 class TextOutput {
  public:
   explicit TextOutput(ByteSink* sink) : sink_(sink) {}

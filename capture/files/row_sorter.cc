@@ -5,7 +5,7 @@
 namespace blktape {
 
 std::optional<uint32_t> RowSorter::Put(const IoRecord& record, std::string_view process) {
-  // One without a time belongs where it stands.
+  // A row without a time stays at its place.
   const int64_t arrival_ns = record.arrival_ns().value_or(newest_ns_);
   if (arrival_ns < left_ns_) return std::nullopt;
   if (arrival_ns < newest_ns_) ++sorted_;

@@ -30,7 +30,8 @@ class FileFinisher {
   struct Finished {
     std::string path;
     Status status;
-    uint64_t more_lost = 0;  // events that its end found missing, beyond lost_events() when given
+    uint64_t more_lost =
+        0;  // events that its end found missing, beyond its loss_tally() when given
   };
 
   // How fast it writes while it rewrites.

@@ -20,14 +20,14 @@ enum class BlockAction : uint8_t {
   kFrontMerge,  // F
   kSplit,       // X  a bio was split; split_lba is where the rest begins
   kRemap,       // A  a bio was redirected from (from_device, from_lba)
-  kRequeue,     // R  the driver gave it back
+  kRequeue,     // R  the driver returned it to the queue
   kIssue,       // D
-  kComplete,    // C  `bytes` of it are done
+  kComplete,    // C  `bytes` of the request are done
 };
 
 // Process name as the kernel keeps it: at most 15 characters, NUL padded.
 using ProcessComm = std::array<char, 16>;
-// Its characters, good as long as `comm`.
+// The characters of the name; valid as long as `comm` exists.
 inline std::string_view CommView(const ProcessComm& comm) {
   return {comm.data(), strnlen(comm.data(), comm.size())};
 }
@@ -42,15 +42,15 @@ struct BlockEvent {
   uint32_t flags = 0;  // kFlag... of io_record.h
   Lba lba;
   uint64_t bytes = 0;
-  uint32_t pid = 0;       // who caused the event; of an issue or completion often a kernel thread
-  uint32_t error = 0;     // positive errno, completions only
-  uint64_t sequence = 0;  // per CPU, 0 = not numbered
-  Lba split_lba;          // kSplit
+  uint32_t pid = 0;              // its task; of issues and completions often a kernel thread
+  uint32_t error = 0;            // positive errno, completions only
+  uint64_t sequence = 0;         // per CPU, 0 = not numbered
+  Lba split_lba;                 // kSplit
   uint32_t from_device = 0;      // kRemap
   Lba from_lba;                  // kRemap
-  ProcessComm comm{};            // empty if the source does not tell it with the event
-  std::optional<uint16_t> prio;  // ioprio value of the request, where the source tells it
-  // The op has no name in the source: write zeroes, or on a zoned disk an append.
+  ProcessComm comm{};            // empty if the event does not contain it
+  std::optional<uint16_t> prio;  // ioprio value of the request, if the source reports it
+  // The source has no name for this op: write zeroes, or an append on a zoned disk.
   bool unnamed_op = false;
   bool passthrough = false;  // a SCSI/NVMe command from user space, not file system I/O
 };

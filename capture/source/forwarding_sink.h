@@ -4,11 +4,11 @@
 
 namespace blktape {
 
-// Hands on all it is told; whoever stands between a decoder and a session derives from it and
-// changes what it must. One thread.
+// Forwards every call to the next sink. A class between a decoder and a session derives from it and
+// overrides the calls that it changes. One thread.
 class ForwardingSink : public CaptureSink {
  public:
-  // `next` must outlive it.
+  // `next` must outlive this sink.
   explicit ForwardingSink(CaptureSink* next) : next_(next) {}
 
   void OnEvent(uint32_t stream, const BlockEvent& event) override { next_->OnEvent(stream, event); }

@@ -8,21 +8,21 @@
 
 namespace blktape {
 
-// What processes are called, for sources that are told each name once. Over days more processes
-// come and go than memory is for: who is asked for stays, the others make room. One thread.
+// Names of processes, for sources that get each name once. Memory is bounded, because over days
+// very many processes come and go: names that are looked up stay, others are dropped. One thread.
 class ProcessNames {
  public:
-  // Knows at least the `kept` that were learned or asked for last, and at most twice as many.
+  // Keeps at least the `kept` names that were learned or looked up last, and at most twice as many.
   explicit ProcessNames(size_t kept = 32'768) : kept_(kept) {}
 
   void Learn(uint32_t pid, const ProcessComm& comm);
-  // All zeroes if not known.
+  // The name of `pid`; all zeroes if unknown.
   ProcessComm Find(uint32_t pid);
 
  private:
   size_t kept_;
   std::unordered_map<uint32_t, ProcessComm> young_;
-  std::unordered_map<uint32_t, ProcessComm> old_;  // forgotten when young_ is full
+  std::unordered_map<uint32_t, ProcessComm> old_;  // dropped when young_ is full
 };
 
 }  // namespace blktape

@@ -9,27 +9,27 @@
 
 namespace blktape {
 
-// What per_cpu/cpuN/stats of tracefs says was lost.
+// The losses in per_cpu/cpuN/stats of tracefs.
 struct RingStats {
-  uint64_t overrun = 0;         // overwritten before they were read
-  uint64_t commit_overrun = 0;  // no room behind an event that was still being written
-  uint64_t dropped = 0;         // refused, as the ring was full
+  uint64_t overrun = 0;         // events overwritten before they were read
+  uint64_t commit_overrun = 0;  // no space after an event that was still being written
+  uint64_t dropped = 0;         // refused because the ring was full
   uint64_t lost() const { return overrun + commit_overrun + dropped; }
 };
 // kDataLoss if the text has no overrun line.
 Result<RingStats> ParseRingStats(std::string_view text);
 
-// Says how many events each gap in one CPU's ring (or one disk's relay) cost, so that the sum is
-// what the kernel counted.
+// Finds how many events were lost in each gap of one CPU's ring (or one disk's relay), so that the
+// sum equals the kernel's count.
 //
-// A page after a gap mostly holds the number of events lost before it; where the page was full it
-// only says that there was a gap. Then the kernel's running total tells, which may by then include
-// later gaps that will be reported with a number of their own: those are cut, so that nothing is
-// counted twice.
+// A page after a gap usually contains the number of events lost before it, but a full page only
+// says that there was a gap. In that case the number comes from the kernel's running total. The
+// total may already include later gaps that will be reported with their own number; those numbers
+// are then reduced, so that no event is counted twice.
 class RingLossAccount {
  public:
-  // A gap with the number the page held, if it did. `kernel_total` returns the total of this CPU
-  // now; asked only where needed.
+  // Books a gap with the number in the page, if there was one. `kernel_total` returns the current
+  // total of this CPU; it is called only if needed.
   template <typename KernelTotal>
   uint64_t OnGap(std::optional<uint64_t> stored, KernelTotal kernel_total) {
     if (stored && !ahead_) return Report(*stored);
@@ -42,13 +42,13 @@ class RingLossAccount {
     return Report(*stored < rest ? *stored : rest);
   }
 
-  // A gap said to have cost `claimed`, of which only what the kernel's total knows is true.
+  // Books a gap with the number `claimed`, limited by the kernel's total.
   uint64_t OnClaim(uint64_t claimed, uint64_t kernel_total) {
     if (kernel_total <= reported_) return 0;
     return Report(std::min(claimed, kernel_total - reported_));
   }
 
-  // What the kernel's total has beyond all gaps seen so far.
+  // The part of the kernel's total that is beyond all gaps seen so far.
   uint64_t Rest(uint64_t kernel_total) {
     if (kernel_total <= reported_) return 0;
     ahead_ = true;
@@ -64,7 +64,7 @@ class RingLossAccount {
   }
 
   uint64_t reported_ = 0;
-  bool ahead_ = false;  // something was reported from the running total
+  bool ahead_ = false;  // a gap was reported from the running total
 };
 
 }  // namespace blktape

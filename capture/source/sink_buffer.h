@@ -8,7 +8,7 @@
 
 namespace blktape {
 
-// Keeps what a source delivers, to hand it on later: little. One thread.
+// Stores what a source delivers, to forward it later. For small amounts. One thread.
 class SinkBuffer : public CaptureSink {
  public:
   void OnEvent(uint32_t stream, const BlockEvent& event) override {
@@ -36,7 +36,7 @@ class SinkBuffer : public CaptureSink {
     Keep([=](CaptureSink* sink) { sink->OnLoss(loss); });
   }
 
-  // In the order it came.
+  // Forwards everything in the order in which it came.
   void Replay(CaptureSink* sink) const {
     for (const auto& one : kept_) one(sink);
   }

@@ -7,11 +7,11 @@
 
 namespace blktape {
 
-// The kernel's lockdown level: "none", "integrity", "confidentiality"; empty if it cannot be told.
+// The kernel's lockdown level: "none", "integrity", "confidentiality"; empty if unknown.
 std::string LockdownLevel();
 
-// The same failure with what to do about it: rights, lockdown, a container, a kernel without the
-// facility. `facility` is "tracefs" or "blktrace".
+// Adds advice to a failure: missing rights, lockdown, a container, a kernel without the facility.
+// `facility` is "tracefs" or "blktrace".
 Status ExplainSourceFailure(const Status& status, std::string_view facility);
 
 }  // namespace blktape

@@ -16,37 +16,38 @@
 
 namespace blktape {
 
-// Where to find what we read of one block_* event: offsets from the kernel that wrote the page.
+// The offsets of the fields that we read from one block_* event, as reported by the kernel that
+// wrote the page.
 struct FtraceEventLayout {
   BlockAction action = BlockAction::kQueue;
   TracefsField pid;  // common_pid
   TracefsField dev;
   TracefsField sector;
   TracefsField rwbs;
-  std::optional<TracefsField> nr_sector;  // block_split tells none
-  std::optional<TracefsField> bytes;      // block_rq_issue and others: exact, also for passthrough
+  std::optional<TracefsField> nr_sector;  // block_split has none
+  std::optional<TracefsField> bytes;      // block_rq_issue and others; exact also for passthrough
   std::optional<TracefsField> error;
   std::optional<TracefsField> comm;
   std::optional<TracefsField> new_sector;  // block_split
   std::optional<TracefsField> old_dev;     // block_bio_remap, block_rq_remap
   std::optional<TracefsField> old_sector;
-  uint32_t min_bytes = 0;  // a shorter event lacks one of the fields
+  uint32_t min_bytes = 0;  // a shorter event lacks some field
 };
 
-// The layouts of the events a recording enables and of the pages they come in. Immutable once
-// built; shared by all decoders of a recording.
+// The layouts of the events that a recording enables, and of their pages. Immutable once built;
+// shared by all decoders of a recording.
 class FtraceFormats {
  public:
   // `header_page` is the text of events/header_page.
   static Result<FtraceFormats> Create(std::string_view header_page);
 
   // `format` is the text of events/block/NAME/format. kUnimplemented for an event that this decoder
-  // does not know, kDataLoss for a text without the fields needed.
+  // does not know, kDataLoss if the text lacks required fields.
   Status AddEvent(std::string_view format);
 
   const TracefsPageLayout& page() const { return page_; }
-  // `format` is the text of events/ftrace/print/format: what is written to trace_marker. It becomes
-  // a process name, of the thread that wrote it.
+  // `format` is the text of events/ftrace/print/format, the event of writes to trace_marker. The
+  // text written becomes the process name of the thread that wrote it.
   Status AddMarker(std::string_view format);
 
   // Null for an event id that was not added.
@@ -61,31 +62,31 @@ class FtraceFormats {
  private:
   TracefsPageLayout page_;
   std::optional<Marker> marker_;
-  // Sorted by id: a dozen at most.
+  // Sorted by id; at most a dozen.
   std::vector<std::pair<uint32_t, FtraceEventLayout>> events_;
 };
 
-// The events a recording needs to enable, by name: "block_bio_queue", "block_rq_issue", ... Those a
-// kernel lacks may be left out, except block_rq_issue and block_rq_complete.
+// The names of the events that a recording enables: "block_bio_queue", "block_rq_issue", ... Events
+// that a kernel lacks may be left out, except block_rq_issue and block_rq_complete.
 std::span<const std::string_view> FtraceBlockEvents();
 
 // Decodes the ring-buffer pages of one CPU, as read from per_cpu/cpuN/trace_pipe_raw, in the order
-// read. Pure: bytes in, events out. Pages of a machine with the byte order of this one. Memory:
+// read. Pure: bytes in, events out. The pages must have this machine's byte order. Memory:
 // constant.
 class FtracePageDecoder {
  public:
-  // `formats` must outlive the decoder. Events go out under stream number `cpu`.
+  // `formats` must outlive the decoder. Events are delivered with stream number `cpu`.
   FtracePageDecoder(const FtraceFormats* formats, uint32_t cpu) : formats_(formats), cpu_(cpu) {}
 
-  // One page, whole or shortened to its used part. Events the kernel says it lost before this page
-  // become a RING_OVERRUN (with count where the kernel stored it), bytes that make no sense a
-  // DAMAGED_INPUT, events of unknown id an UNDECODABLE_EVENT.
+  // Decodes one page, complete or cut after its used part. Events that the kernel lost before this
+  // page become a RING_OVERRUN (with the count, if the kernel stored it), invalid bytes become a
+  // DAMAGED_INPUT, and events with an unknown id become an UNDECODABLE_EVENT.
   void DecodePage(std::span<const std::byte> page, CaptureSink* sink);
 
-  // Time of the newest event so far; absent before the first.
+  // The time of the newest event so far; absent before the first.
   std::optional<int64_t> last_ns() const { return last_ns_; }
   uint64_t events() const { return events_; }
-  // Sum of the counts of RING_OVERRUN losses reported.
+  // The sum of the counts of all RING_OVERRUN losses reported.
   uint64_t lost() const { return lost_; }
 
  private:

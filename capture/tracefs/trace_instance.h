@@ -9,13 +9,13 @@
 
 namespace blktape {
 
-// A tracing instance of our own in tracefs: ring buffers, clock, events and filters that no other
-// tracer sees, and that disturb none. Bears pid and start time of this process in its name, so that
-// one that a crash left behind can be told. Removed by the destructor; descriptors of its files
-// must be closed by then.
+// A private tracing instance in tracefs: ring buffers, clock, events and filters that are separate
+// from those of other tracers. Its name contains the pid and start time of this process, so that an
+// instance left by a crash can be recognised. The destructor removes it; all descriptors of its
+// files must be closed by then.
 class TraceInstance {
  public:
-  // `tracefs` is the folder tracefs is mounted on.
+  // `tracefs` is the mount point of tracefs.
   static Result<std::unique_ptr<TraceInstance>> Create(const std::string& tracefs);
   ~TraceInstance();
   TraceInstance(const TraceInstance&) = delete;
@@ -32,8 +32,8 @@ class TraceInstance {
   std::string folder_;  // empty once removed
 };
 
-// Removes the instances of recorders that are no more; returns how many. Those of a living process,
-// or held open by one (in another container), stay.
+// Removes the instances of recorders that no longer run; returns how many. Instances of a running
+// process stay, as do those that a process holds open (in another container).
 int RemoveDeadInstances(const std::string& tracefs);
 
 }  // namespace blktape

@@ -33,7 +33,7 @@ struct TracefsEventFormat {
 // kDataLoss if the text has no name, no ID or a malformed field.
 Result<TracefsEventFormat> ParseTracefsEventFormat(std::string_view text);
 
-// A parsed events/header_page: where a ring-buffer page holds its time, its length and its events.
+// A parsed events/header_page: where a ring-buffer page stores its time, its length and its events.
 struct TracefsPageLayout {
   TracefsField timestamp;
   TracefsField commit;

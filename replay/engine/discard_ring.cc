@@ -49,7 +49,7 @@ DiscardRule DiscardRule::Of(const std::vector<const Target*>& targets) {
 bool DiscardRule::Refused(int32_t result) {
   --out_;
   const bool refused = result == -EOPNOTSUPP || result == -ENOTTY || result == -EINVAL;
-  // EINVAL may be of this one alone.
+  // EINVAL may concern this discard only.
   if (refused && result != -EINVAL) by_command_ = false;
   return refused;
 }

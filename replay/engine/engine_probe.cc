@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t kDepth = 32;
 constexpr uint64_t kReadBytes = 4096;
-constexpr int kRounds = 3;  // of both engines in turns
+constexpr int kRounds = 3;  // each with both engines in turns
 constexpr size_t kReadsAtOne = 100;
 constexpr size_t kReadsAtDepth = 1000;
 constexpr int64_t kPhaseNs = 60 * kNanosPerMilli;
@@ -45,7 +45,7 @@ EngineFigures FiguresOf(const Samples& samples) {
           .reads_per_second = MedianOf(samples.rates)};
 }
 
-// Reads by one engine at random places of one target.
+// Reads with one engine at random places of one target.
 class Prober {
  public:
   Prober(const Target& target, std::span<std::byte> buffer, uint64_t seed)

@@ -9,7 +9,7 @@
 
 namespace blktape {
 
-// How fast 4 KiB random reads of a target are by one engine.
+// The speed of 4 KiB random reads from a target with one engine.
 struct EngineFigures {
   int64_t latency_ns = 0;       // from submission to completion at queue depth 1, median
   double reads_per_second = 0;  // at queue depth 32
@@ -17,17 +17,18 @@ struct EngineFigures {
 
 struct EngineChoice {
   std::string engine;  // "io_uring" or "libaio"
-  std::string reason;  // with the figures it rests on, for the result
+  std::string reason;  // with the measured figures, for the result
 };
 
-// The rule, apart from measuring: io_uring, which costs less CPU, unless its product of latency and
-// time a read at depth is more than 1.3 times libaio's. A short probe is off by some 20 %: with a
-// narrower margin ten equal replays took io_uring eight times and libaio twice.
+// The rule, without the measurement. Chooses io_uring, which costs less CPU, unless its product of
+// latency and time per read at depth is more than 1.3 times libaio's. A short probe has an error of
+// about 20 %: with a narrower margin, ten equal replays chose io_uring eight times and libaio
+// twice.
 EngineChoice ChooseByFigures(const EngineFigures& io_uring, const EngineFigures& libaio);
 
-// What "--engine auto" means: a short read-only probe of the targets by both engines in turns,
-// under a second for each target, a little more on rotating disks. Fails only if neither engine can
-// be opened.
+// Implements "--engine auto": a short read-only probe of the targets with both engines in turns. It
+// takes less than a second per target, a little more on rotating disks. Fails only if neither
+// engine can be opened.
 Result<EngineChoice> ChooseEngine(const std::vector<const Target*>& targets);
 
 }  // namespace blktape

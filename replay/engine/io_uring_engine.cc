@@ -27,11 +27,11 @@
 namespace blktape {
 namespace {
 
-// user_data of the read that waits for the pool.
+// user_data of the read on the pool's eventfd.
 constexpr uint64_t kWakeData = ~0ull;
-// user_data of a read of no bytes.
+// user_data of a zero-length read.
 constexpr uint64_t kEmptyReadData = kWakeData - 1;
-// The kernel registers at most 1 GiB a buffer.
+// The kernel registers at most 1 GiB per buffer.
 constexpr size_t kMaxRegisteredBytes = 1ull << 30;
 constexpr uint32_t kSubmissionThreadIdleMs = 2000;
 
@@ -67,8 +67,8 @@ class IoUringEngine : public KernelEngine {
     if (!open_) return;
     open_ = false;
     DrainForClose();
-    // The kernel takes a closed ring apart later, in a worker; until then the targets would stay
-    // open and claimed.
+    // The kernel releases a closed ring later, in a worker; until then the targets would stay open
+    // and claimed.
     if (files_registered_) (void)io_uring_unregister_files(&ring_);
     io_uring_queue_exit(&ring_);
   }
@@ -93,12 +93,13 @@ class IoUringEngine : public KernelEngine {
   bool arena_registered_ = false;
   bool wake_armed_ = false;
   std::vector<bool> inline_;            // by target
-  std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and is punted
-  std::vector<PollLimits> poll_limits_;  // by target, where completions are polled for
-  Status failure_;                       // a submission queue that stays full
+  std::vector<uint64_t> inline_bytes_;  // by target: a larger request would be split, and goes to a
+                                        // worker
+  std::vector<PollLimits> poll_limits_;  // by target, if completions are polled
+  Status failure_;                       // set when the submission queue stays full
 };
 
-// Tries the flags that spare work first; an older kernel answers EINVAL to those it does not know.
+// Tries the flags that save work first; an older kernel answers EINVAL to unknown flags.
 Status IoUringEngine::Setup() {
   const uint32_t entries = depth() + 1;
   std::vector<uint32_t> attempts;
@@ -106,7 +107,7 @@ Status IoUringEngine::Setup() {
                           (polled_ ? IORING_SETUP_IOPOLL : 0u) |
                           (submission_thread_ ? IORING_SETUP_SQPOLL : 0u);
   if (!submission_thread_) {
-    // Disabled until Attach, since the single issuer is the thread that enables it.
+    // Created disabled: the thread that enables the ring in Attach becomes its single issuer.
     attempts.push_back(common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
                        IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL |
                        IORING_SETUP_R_DISABLED);
@@ -147,7 +148,7 @@ void IoUringEngine::RegisterFiles() {
       io_uring_register_files(&ring_, fds.data(), static_cast<unsigned>(fds.size())) == 0;
 }
 
-// Refused where the arena exceeds what may be locked (RLIMIT_MEMLOCK); it works without.
+// The kernel refuses this if the arena exceeds RLIMIT_MEMLOCK; requests work without registration.
 void IoUringEngine::RegisterArena() {
   std::vector<iovec> pieces;
   for (size_t at = 0; at < arena_.size(); at += kMaxRegisteredBytes) {
@@ -172,8 +173,9 @@ Status IoUringEngine::Open() {
   return polled_ ? ProvePolling() : OkStatus();
 }
 
-// Before 6.11 a queue without polling takes polled requests and completes them by interrupt; since
-// then it answers EOPNOTSUPP. So the queue is asked, then a read by a ring of its own tells.
+// Before 6.11 a queue without polling accepts polled requests and completes them by interrupt;
+// newer kernels answer EOPNOTSUPP. So first the queue's attributes are checked, then a read on a
+// separate ring.
 Status IoUringEngine::ProvePolling() {
   for (const Target* target : targets()) {
     poll_limits_.push_back(PollLimitsOf(*target));
@@ -202,13 +204,14 @@ Status IoUringEngine::ProvePolling() {
 
 Status IoUringEngine::Attach() {
   if ((setup_flags_ & IORING_SETUP_R_DISABLED) != 0) {
-    // By hand: Debian 12's liburing declares io_uring_enable_rings and does not export it.
+    // A direct system call: Debian 12's liburing declares io_uring_enable_rings but does not export
+    // it.
     if (syscall(__NR_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) <
         0) {
       return ErrnoStatus(errno, "io_uring: enabling the ring");
     }
   }
-  // Spares looking the descriptor up at each entry; older kernels do without.
+  // Saves looking up the descriptor at each io_uring_enter; older kernels lack it.
   (void)io_uring_register_ring_fd(&ring_);
   return OkStatus();
 }
@@ -231,7 +234,7 @@ std::string IoUringEngine::mode() const {
 io_uring_sqe* IoUringEngine::NextEntry() {
   io_uring_sqe* entry = io_uring_get_sqe(&ring_);
   while (entry == nullptr && failure_.ok()) {
-    // Only behind a submission thread that lags; otherwise there is an entry for each slot.
+    // Happens only when a submission thread lags; otherwise there is an entry for each slot.
     if (submission_thread_) {
       io_uring_submit(&ring_);
       io_uring_sqring_wait(&ring_);
@@ -273,15 +276,14 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
   const bool transfer = step.op == Op::kRead || step.op == Op::kWrite;
   const bool block = target(slot).is_block_device();
   const uint32_t index = progress(slot).request().target;
-  // A ring with polled completion takes nothing but reads and writes, and of them those it can
-  // poll.
+  // A ring with polled completion accepts only reads and writes that can be polled.
   const bool takes =
       polled_ ? transfer && poll_limits_[index].Polls(step.offset_bytes, step.bytes)
               : transfer || ((step.op == Op::kFlush || step.op == Op::kWriteZeroes ||
                               (step.op == Op::kDiscard && (!block || discards_.by_command()))));
   if (!takes) return HandToPool(slot, step);
   io_uring_sqe* const entry = NextEntry();
-  if (entry == nullptr) return;  // failure_ says why
+  if (entry == nullptr) return;  // failure_ holds the reason
   const int fd = files_registered_ ? static_cast<int>(index) : target(slot).fd();
   switch (step.op) {
     case Op::kFlush:
@@ -320,14 +322,14 @@ Status IoUringEngine::Push() {
   while (io_uring_sq_ready(&ring_) > 0) {
     const int outcome = io_uring_submit(&ring_);
     if (outcome > 0 || outcome == -EINTR) {
-      // The submission thread takes what it was shown at its own pace.
+      // The submission thread consumes the entries at its own pace.
       if (submission_thread_) break;
       continue;
     }
     if (outcome != -EAGAIN && outcome != -EBUSY && outcome != 0) {
       return ErrnoStatus(-outcome, "io_uring: submission");
     }
-    // No memory for requests, or completions that must be taken first.
+    // The kernel has no memory for requests, or completions must be reaped first.
     (void)io_uring_get_events(&ring_);
     RETURN_IF_ERROR(Collect());
   }

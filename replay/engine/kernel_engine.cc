@@ -9,7 +9,7 @@
 namespace blktape {
 namespace {
 
-// A deadline may lie centuries ahead; kernels are asked for less.
+// A deadline may be centuries ahead; one wait is limited to less.
 constexpr int64_t kLongestWaitNs = 3600 * kNanosPerSecond;
 constexpr int64_t kDrainNs = 10 * kNanosPerSecond;
 
@@ -76,7 +76,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
   return count;
 }
 
-// Books everything that is complete and hands continuations back to the kernel.
+// Books everything that has completed and submits the continuations of short transfers.
 Status KernelEngine::Gather() {
   RETURN_IF_ERROR(Collect());
   if (pool_ != nullptr && pool_->outstanding() > 0) {

@@ -14,9 +14,9 @@
 
 namespace blktape {
 
-// What the engines that ask the kernel have in common: slots for requests in flight, continuation
-// of short transfers, the pool for calls that block, and the loop of Reap. A subclass knows one
-// interface of the kernel.
+// The common part of the engines that use the kernel: slots for requests in flight, continuation of
+// short transfers, the pool for blocking calls, and the loop of Reap. A subclass implements one
+// kernel interface.
 class KernelEngine : public Engine {
  public:
   uint32_t depth() const override { return depth_; }
@@ -30,35 +30,36 @@ class KernelEngine : public Engine {
 
   // Called once by the thread that uses the engine, before anything else.
   virtual Status Attach() { return OkStatus(); }
-  // Notes `step` for the next Push. The answer comes by Finish(slot), perhaps from within.
+  // Prepares `step` for the next Push. The subclass reports the result with Finish(slot), possibly
+  // from within Issue.
   virtual void Issue(uint32_t slot, const EngineStep& step) = 0;
-  // Hands to the kernel what was issued, all of it.
+  // Submits all prepared steps to the kernel.
   virtual Status Push() = 0;
-  // Calls Finish for what the kernel has completed, without waiting.
+  // Calls Finish for each step that the kernel has completed, without waiting.
   virtual Status Collect() = 0;
-  // Returns when there is something to collect, after `wait_ns`, or earlier. `pool_busy`: the
-  // pool's event_fd becoming readable must end the wait too.
+  // Returns when there is something to collect, or after `wait_ns`, or earlier. `pool_busy`: the
+  // wait must also end when the pool's event_fd becomes readable.
   virtual Status Wait(int64_t wait_ns, bool pool_busy) = 0;
-  // Hands the kernel a read of no bytes at the start of a target, which Collect ignores; or does
-  // nothing where the kernel would not complete it within the submission.
+  // Submits a zero-length read at the start of a target, whose completion Collect ignores. Does
+  // nothing if the kernel would not complete the read during its submission.
   virtual Status IssueEmptyRead(uint32_t target_index) = 0;
-  // Whether Wait would only cost time (polled completion): Reap spins instead.
+  // True if Wait would only cost time (polled completion): Reap then spins instead.
   virtual bool polls() const { return false; }
 
-  // Reads the clock for the completions that Finish books next: after the kernel has shown them,
-  // since a stamp taken before would shorten their latency.
+  // Reads the clock for the completions that Finish books next. Called after the kernel has shown
+  // them: an earlier time would make their latency too short.
   void StampNow() { now_ns_ = clock_->NowNs(); }
-  // The answer to the step issued for `slot`: bytes or a negative errno.
+  // Books the result of the step issued for `slot`: a number of bytes or a negative errno.
   void Finish(uint32_t slot, int64_t result);
-  // Lets the pool do the step.
+  // Hands the step to the pool.
   void HandToPool(uint32_t slot, const EngineStep& step);
 
   RequestProgress& progress(uint32_t slot) { return slots_[slot]; }
   const Target& target(uint32_t slot) const;
   const std::vector<const Target*>& targets() const { return targets_; }
   int pool_event_fd() const { return pool_->event_fd(); }
-  // Waits, at most some seconds, until nothing is in flight, so that no buffer is written to after
-  // its owner believes it to be free. For destructors of subclasses.
+  // Waits, for at most a few seconds, until nothing is in flight, so that the kernel does not write
+  // to a buffer that its owner has freed. For destructors of subclasses.
   void DrainForClose();
 
  private:

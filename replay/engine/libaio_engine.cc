@@ -20,9 +20,9 @@
 namespace blktape {
 namespace {
 
-// How long to wait at a time when only the pool has work and the kernel cannot wait for it.
+// How long one wait takes when only the pool has work and the kernel cannot wait for the pool.
 constexpr int64_t kPoolSliceNs = 100 * kNanosPerMicro;
-// How long to let the kernel catch up when it refuses a submission for the moment.
+// How long to pause when the kernel refuses a submission temporarily.
 constexpr int64_t kRefusedNs = kNanosPerMilli;
 
 timespec Timespec(int64_t ns) { return {ns / kNanosPerSecond, ns % kNanosPerSecond}; }
@@ -108,7 +108,7 @@ class LibaioEngine : public KernelEngine {
         RETURN_IF_ERROR(TakeEvents(1, kRefusedNs));
         continue;
       }
-      // The first of them is refused: it alone has failed.
+      // Only the first block is refused: it alone has failed.
       iocb* const refused = pending_[taken++];
       StampNow();
       Refused(SlotOf(refused), outcome);
@@ -138,11 +138,10 @@ class LibaioEngine : public KernelEngine {
   }
 
  private:
-  // Blocks behind those of the slots: what ends a wait besides events of the context itself, and
-  // the read of no bytes.
+  // Blocks after those of the slots: the poll that ends a wait, and the zero-length read.
   enum OwnBlock : uint32_t { kPoolWake, kDiscardWake, kEmptyRead, kOwnBlocks };
 
-  // Whether the wait will end when `fd` is readable.
+  // Whether the wait ends when `fd` becomes readable.
   bool Arm(OwnBlock wake, int fd) {
     if (out_[wake] || !wake_works_) return out_[wake];
     io_prep_poll(&blocks_[depth() + wake], fd, POLLIN);
@@ -209,14 +208,14 @@ class LibaioEngine : public KernelEngine {
   }
 
   io_context_t context_ = nullptr;
-  std::vector<iocb> blocks_;  // one a slot, and one an OwnBlock
+  std::vector<iocb> blocks_;  // one per slot, and one per OwnBlock
   std::vector<io_event> events_;
-  std::vector<iocb*> pending_;  // issued, not yet taken by the kernel
+  std::vector<iocb*> pending_;  // issued, not yet accepted by the kernel
   size_t in_kernel_ = 0;
   bool out_[kOwnBlocks] = {};
   bool wake_works_ = true;
   bool flush_works_ = true;
-  const std::unique_ptr<DiscardRing> discards_;  // null where the kernel has no io_uring
+  const std::unique_ptr<DiscardRing> discards_;  // null if the kernel has no io_uring
   DiscardRule discard_rule_;
   std::vector<DiscardRing::Answer> discard_answers_;
 };

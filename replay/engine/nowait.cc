@@ -15,7 +15,7 @@ bool IssuesWithoutBlocking(int fd) {
                                                          &std::free);
   if (page == nullptr) return true;
   struct iovec vector{page.get(), kPageBytes};
-  // EAGAIN would mean that it can, but not at this moment.
+  // EAGAIN means that the kernel can, but not at this moment.
   return preadv2(fd, &vector, 1, 0, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP;
 }
 

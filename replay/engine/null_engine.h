@@ -7,7 +7,7 @@
 
 namespace blktape {
 
-// Completes every request at once and touches nothing: what remains is the replayer's own cost.
+// Completes every request at once and does no I/O. Measures the replayer's own cost.
 std::unique_ptr<Engine> MakeNullEngine(const EngineOptions& options);
 
 }  // namespace blktape

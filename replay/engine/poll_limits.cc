@@ -38,7 +38,7 @@ PollLimits ReadPollLimits(const std::string& sys_folder) {
   const std::string queue = sys_folder + (whole ? "/queue/" : "/../queue/");
   limits.has_queues = Number(queue + "io_poll") != 0;
   if (const auto kb = Number(queue + "max_sectors_kb")) limits.max_bytes = *kb * 1024;
-  // Each page may be a segment of its own.
+  // Each page may be a separate segment.
   if (const auto segments = Number(queue + "max_segments")) {
     limits.max_bytes = std::min(limits.max_bytes, *segments * kPageBytes);
   }

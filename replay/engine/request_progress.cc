@@ -53,7 +53,7 @@ bool RequestProgress::Book(int64_t result, int64_t now_ns) {
     return true;
   }
   done_bytes_ += static_cast<uint64_t>(result);
-  // Nothing moved: the end of the target.
+  // Zero bytes were transferred: the end of the target.
   return result == 0 || done_bytes_ >= request_.bytes;
 }
 

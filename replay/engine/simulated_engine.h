@@ -7,9 +7,9 @@
 
 namespace blktape {
 
-// A drive that exists on a clock only: completion times come from options.script or options.drive.
-// complete_ns is when the model says so, whenever it was reaped. Waiting in Reap sleeps on the
-// clock, so that on a FakeClock a day of work passes as fast as the machine can count.
+// A simulated drive: completion times come from options.script or options.drive. complete_ns is the
+// model's completion time, not the time of reaping. Reap waits by sleeping on the clock, so that
+// with a FakeClock simulated time costs only the computation.
 std::unique_ptr<Engine> MakeSimulatedEngine(const EngineOptions& options);
 
 }  // namespace blktape

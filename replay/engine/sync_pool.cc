@@ -20,8 +20,8 @@
 namespace blktape {
 namespace {
 
-// A thread starts with its maker's CPUs. Where that is pinned to one and runs SCHED_FIFO, this
-// thread would wait for it; those of the process are the main thread's.
+// A new thread inherits the CPU mask of the thread that starts it. If that thread is pinned to one
+// CPU and runs SCHED_FIFO, the new thread would wait for it. So it takes the main thread's mask.
 void UseCpusOfTheProcess() {
   cpu_set_t cpus;
   if (sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0) {
@@ -116,7 +116,7 @@ void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineS
     wake_.notify_one();
     return;
   }
-  // Signals are for the threads of the program, not for these.
+  // Other threads of the program handle signals; these do not.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

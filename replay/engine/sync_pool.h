@@ -14,14 +14,14 @@
 
 namespace blktape {
 
-// Does `step` and returns when it is done: the bytes that a read or write moved, else 0; or a
-// negative errno.
+// Executes `step` and waits for it. Returns the bytes that a read or write transferred, 0 for other
+// operations, or a negative errno.
 int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step);
 
-// A few threads for what the kernel offers only as a call that blocks: discard before Linux 6.12,
-// secure erase, zone management; and for reads and writes that an engine cannot ask for itself. One
-// thread submits and collects; threads start when needed and end with the pool, which waits for
-// what is running.
+// A few threads for operations that the kernel offers only as blocking calls (discard before Linux
+// 6.12, secure erase, zone management), and for reads and writes that an engine cannot submit
+// itself. One thread submits and collects. The pool starts threads when needed; its destructor
+// waits for running steps and ends the threads.
 class SyncPool {
  public:
   static Result<std::unique_ptr<SyncPool>> Open();
@@ -32,11 +32,11 @@ class SyncPool {
     int64_t result = 0;
   };
   void Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step);
-  // Appends what has been done since the last call.
+  // Appends the outcomes of the steps finished since the last call.
   void Collect(std::vector<Outcome>* outcomes);
   // Submitted and not yet collected.
   uint32_t outstanding() const { return outstanding_; }
-  // An eventfd, readable (EFD_NONBLOCK) from when something is done until Collect.
+  // An eventfd (EFD_NONBLOCK), readable from when a step is finished until Collect.
   int event_fd() const { return event_fd_.get(); }
 
  private:
@@ -53,7 +53,7 @@ class SyncPool {
   const UniqueFd event_fd_;
   uint32_t outstanding_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<Job> jobs_;
   std::vector<Outcome> done_;

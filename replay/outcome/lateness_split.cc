@@ -18,7 +18,7 @@ void LatenessSplit::Free::Await(const Free& other) {
   real_ns = std::max(real_ns, other.real_ns);
 }
 
-// Of what it waited for at the drive, other than a slot.
+// When the I/O that `waiting` depended on was complete.
 LatenessSplit::Free LatenessSplit::EndOf(const IssuedIo& waiting) const {
   const int64_t real_ns = std::min(waiting.freed_ns, waiting.issue_ns);
   const Ended& ended = ended_[waiting.freed_by % kRemembered];
@@ -29,7 +29,7 @@ LatenessSplit::Free LatenessSplit::EndOf(const IssuedIo& waiting) const {
 
 LatenessSplit::Parts LatenessSplit::Add(const IssuedIo& io) {
   Lane& lane = lanes_[io.lane];
-  // When it could be issued.
+  // When the I/O could be issued.
   Free free{.prompt_ns = io.due_ns, .real_ns = io.due_ns};
   free.Await(EndOf(io));
   if (lane.depth > 0 && lane.slots.size() == lane.depth) {
@@ -41,8 +41,8 @@ LatenessSplit::Parts LatenessSplit::Add(const IssuedIo& io) {
 
   const Parts parts{.lateness_ns = lateness_ns, .backlog_ns = late_ns - lateness_ns};
   if (lane.depth == 0) return parts;
-  // Where the drive had other work all the while, it lost nothing by the delay, nor do those
-  // behind in its line; but who waits for this I/O itself does.
+  // If the drive had other work during the whole delay, it lost no time, and neither did the I/Os
+  // behind this one in its queue. But an I/O that depends on this one did.
   const bool drive_was_busy = lane.busy_from_ns <= free.prompt_ns && lane.busy_to_ns >= io.issue_ns;
   const int64_t inherited_ns = std::clamp<int64_t>(free.real_ns - free.prompt_ns, 0, lateness_ns);
   const int64_t own_ns = lateness_ns - inherited_ns;

@@ -11,37 +11,38 @@
 namespace blktape {
 
 // Divides the time from due to submission between the host and the drive (docs/metrics.md,
-// "Lateness and backlog"): against a host that never stops, which issues in the order of the plan,
-// each I/O when it is due, one of its slots is free and what it has to wait for is complete, with
-// the service times that were measured.
+// "Lateness and backlog"): it compares the real host with an ideal one that never stalls. The ideal
+// host issues in the order of the plan; it issues each I/O as soon as the I/O is due, a slot is
+// free and all I/Os that it depends on are complete. Service times are those that were measured.
 //
-// Such a host would have issued at v: the backlog is v - due, the lateness is submission - v, both
-// at least 0, and together exactly submission - due. A stop of the host is then its own also for
-// the I/Os that find all slots taken by what went out late at once, and for those that wait for a
-// conflicting one that went out late, in whatever lane; and an I/O that came due while the drive
-// held all slots waits at the drive's cost, however long.
+// If the ideal host would have issued at v, the backlog is v - due and the lateness is submission -
+// v. Both are at least 0, and their sum is exactly submission - due. A stall of the host thus also
+// counts as lateness for I/Os that find all slots taken by a burst of late I/Os, and for I/Os that
+// wait for a late conflicting I/O of any lane. The wait of an I/O that came due while the drive
+// held all slots counts as backlog, however long it is.
 //
 // All times in ns. Not thread-safe.
 class LatenessSplit {
  public:
-  // What the host takes to see a completion and to issue the next I/O must not add up over the
-  // thousands that wait in line for a drive: a delay of its own makes an I/O's slot late for the
-  // next one only if it is more than this.
+  // The host needs some time to see a completion and to issue the next I/O. These short delays must
+  // not add up over thousands of I/Os that wait in line for a drive: a delay of the host makes an
+  // I/O's slot late for the next I/O only if it is longer than this.
   static constexpr int64_t kReactionNs = 100'000;
 
-  // At most depths[lane] I/Os of each issuing thread are in flight. 0: its I/Os come in any order,
-  // and each tells by freed_ns also when it got its slot.
+  // At most depths[lane] I/Os of each issuing thread are in flight. 0: the lane's I/Os come in any
+  // order, and freed_ns of each says when it got its slot.
   explicit LatenessSplit(const std::vector<uint32_t>& depths);
 
   struct Parts {
     int64_t lateness_ns = 0;
     int64_t backlog_ns = 0;
   };
-  // The I/Os of all lanes, in the order of the plan: of `io` its lane, sequence and times are used.
+  // Call once for each I/O of all lanes, in the order of the plan. Uses the lane, sequence and
+  // times of `io`.
   Parts Add(const IssuedIo& io);
 
  private:
-  // When something becomes free for that host, and when it really does.
+  // When something becomes free for the ideal host, and when it really did.
   struct Free {
     int64_t prompt_ns = 0;
     int64_t real_ns = 0;
@@ -51,11 +52,11 @@ class LatenessSplit {
   struct Lane {
     uint32_t depth = 0;
     std::priority_queue<Free, std::vector<Free>, std::greater<>> slots;
-    // The latest time without a break in which I/Os so far were at the drive.
+    // The latest unbroken period in which this lane's I/Os were at the drive.
     int64_t busy_from_ns = INT64_MAX;
     int64_t busy_to_ns = INT64_MIN;
   };
-  // When an I/O of late was complete. What others wait for was in flight with them.
+  // When a recent I/O was complete. An I/O only ever waits for I/Os that were in flight with it.
   struct Ended {
     uint64_t sequence = kNoSequence;
     Free free;

@@ -7,9 +7,8 @@
 
 namespace blktape {
 
-// Counts durations for one quantile in constant memory. Buckets are 1/32 of a power of two wide: a
-// quantile is given as its bucket's upper edge, too high by at most 1/32 of itself and never too
-// low.
+// Counts durations for quantiles in constant memory. Buckets are 1/32 of a power of two wide. A
+// quantile is reported as its bucket's upper edge: at most 1/32 too high and never too low.
 class LatenessTally {
  public:
   void Add(int64_t ns) {
@@ -24,7 +23,8 @@ class LatenessTally {
   }
   uint64_t count() const { return count_; }
 
-  // Nearest rank: the smallest edge that at least share (0..1) of the values do not exceed.
+  // Nearest rank: the smallest bucket edge that at least `share` (0..1) of the values do not
+  // exceed.
   std::optional<int64_t> Quantile(double share) const {
     if (count_ == 0) return std::nullopt;
     const double rank = share * static_cast<double>(count_);
@@ -39,10 +39,10 @@ class LatenessTally {
   }
 
  private:
-  static constexpr uint32_t kSteps = 32;  // a power of two of them each
+  static constexpr uint32_t kSteps = 32;  // buckets per power of two
   static constexpr uint32_t kBuckets = 60 * kSteps;
 
-  // Values below 64 have buckets of their own; above, the top six bits choose.
+  // Each value below 64 has its own bucket; above, the top six bits choose the bucket.
   static uint32_t BucketOf(uint64_t value) {
     if (value < 2 * kSteps) return static_cast<uint32_t>(value);
     const uint32_t shift = std::bit_width(value) - 6;

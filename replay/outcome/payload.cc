@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kBlockBytes = 4096;
 constexpr uint64_t kWordBytes = sizeof(uint64_t);
 constexpr uint64_t kBlockWords = kBlockBytes / kWordBytes;
-// 64 KiB and a block: stays in the second-level cache.
+// 64 KiB and one block: fits in the second-level cache.
 constexpr uint64_t kPoolWords = 8192 + kBlockWords;
 constexpr uint64_t kDuplicates = 16;
 constexpr size_t kStampBytes = 24;
@@ -42,8 +42,8 @@ void Store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-// Of a sector without its bytes 16 to 24, where the sum itself lies. Four chains, since one would
-// wait for its own multiplications.
+// The checksum of a sector without its bytes 16 to 24, which hold the checksum. Four independent
+// chains, because a single one would wait for each of its multiplications.
 uint64_t Checksum(const std::byte* sector) {
   constexpr uint64_t kPrime = 0x9fb21c651e98df25u;
   uint64_t lanes[4] = {Load<uint64_t>(sector), Load<uint64_t>(sector + kWordBytes), kStepA, kStepB};
@@ -75,14 +75,14 @@ Payload::Payload(const PayloadOptions& options) : options_(options), pool_(kPool
 void Payload::FillBlock(std::span<std::byte> block, uint64_t key) const {
   const uint64_t words = block.size() / kWordBytes;
   const uint64_t random_words =
-      (words * (100 - options_.compressible_percent) + 50) / 100;  // to the nearest
+      (words * (100 - options_.compressible_percent) + 50) / 100;  // rounded to nearest
   const uint64_t* const pool = pool_.data() + key % (kPoolWords - kBlockWords);
   std::byte* const out = block.data();
   for (uint64_t i = 0; i < random_words; ++i) Store(out + i * kWordBytes, pool[i] ^ key);
-  // One byte over and over: fast compressors look at few places and miss longer periods.
+  // One repeated byte: fast compressors look at few places and miss longer periods.
   std::memset(out + random_words * kWordBytes, static_cast<int>(key % 255 + 1),
               (words - random_words) * kWordBytes);
-  // Else a block that compresses wholly would be a duplicate of others.
+  // Otherwise a block that compresses completely would be a duplicate of others.
   if (random_words == 0) Store(out, key);
 }
 
@@ -98,7 +98,8 @@ void Payload::Fill(std::span<std::byte> buffer, uint64_t offset_bytes, uint32_t 
       const uint64_t bytes = std::min<uint64_t>(to_grid, buffer.size() - at);
       const uint64_t place = number * kStepA + index * kStepB;
       uint64_t key = Mix(options_.seed * kStepB + place + 1);
-      // By the place in an even sequence and not by chance: short runs keep the share too.
+      // Chosen by an evenly spread sequence, not at random, so that short runs have the right
+      // percentage too.
       const bool duplicate = bytes == kBlockBytes && !options_.stamp && (place >> 32) < share;
       if (duplicate) key = Mix(options_.seed + key % kDuplicates);
       FillBlock(buffer.subspan(at, bytes), key);

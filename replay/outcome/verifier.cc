@@ -16,10 +16,10 @@ namespace blktape {
 namespace {
 
 constexpr uint64_t kSweepBytes = 1 << 20;
-// Where a piece cannot be read as a whole.
+// The size of reads in a piece that cannot be read as a whole.
 constexpr size_t kSweepStepBytes = 4096;
 
-// Whether the ledger says what must be found in a sector.
+// Whether the ledger knows the content of a sector.
 bool IsKnown(uint32_t number) {
   return number != WriteLedger::kNeverWritten && number != WriteLedger::kUnknown;
 }
@@ -88,7 +88,7 @@ void Verifier::SweepPiece(const Target& target, uint32_t index, std::span<std::b
     Check(index, first_sector, buffer, expected, "final sweep");
   } else if (const size_t step = std::max<size_t>(kSweepStepBytes, target.logical_block_bytes());
              buffer.size() > step) {
-    // What can be read of it is checked, so that a bad sector does not spoil its neighbours.
+    // Checks the readable part, so that a bad sector does not make its neighbours mismatches.
     for (size_t at = 0; at < buffer.size(); at += step) {
       const size_t bytes = std::min(step, buffer.size() - at);
       const auto part = expected.subspan(at / kSectorBytes, bytes / kSectorBytes);
@@ -100,7 +100,7 @@ void Verifier::SweepPiece(const Target& target, uint32_t index, std::span<std::b
   }
 }
 
-// What cannot be read does not hold what was written. `error` is 0 where the target ended before.
+// Unreadable sectors are mismatches. `error` is 0 if the target ended before them.
 void Verifier::CountUnread(uint32_t target, uint64_t first_sector,
                            std::span<const uint32_t> expected, int error) {
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -124,7 +124,7 @@ Status Verifier::Sweep(const std::vector<std::unique_ptr<Target>>& targets,
       ASSIGN_OR_RETURN(const std::optional<WriteLedger::Stretch> stretch,
                        ledger_.NextWritten(index, at));
       if (!stretch) break;
-      // Whole pieces: reads past O_DIRECT need aligned addresses.
+      // Whole pieces, because reads with O_DIRECT need aligned addresses.
       at = stretch->first_sector * kSectorBytes / kSweepBytes * (kSweepBytes / kSectorBytes);
       for (; at < stretch->end_sector; at += kSweepBytes / kSectorBytes) {
         if (stop.load(std::memory_order_relaxed)) {

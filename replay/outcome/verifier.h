@@ -17,26 +17,27 @@
 
 namespace blktape {
 
-// Proves that the last write won: every sector written bears its own stamp (address, number of the
-// write); reads that complete after it, and a sweep over everything written at the end, must find
-// it. Rests on two things: conflicting I/Os are never in flight together, and completions come here
-// in the order in which they happened. So the sectors of a read were last written by the write that
-// came here last. Not thread-safe.
+// Proves that each sector holds the last write to it. Every sector written has its own stamp
+// (address, number of the write); reads that complete later, and a final sweep over everything
+// written, must find that stamp. This relies on two conditions: conflicting I/Os are never in
+// flight together, and completions are passed to the verifier in the order in which they happened.
+// So the last write passed to the verifier is also the last one on the sectors of a read. Not
+// thread-safe.
 class Verifier {
  public:
-  // Whether these 512 bytes are what write `number` put at `sector`.
+  // Whether these 512 bytes are the content of write `number` at `sector`.
   using StampCheck =
       std::function<bool(std::span<const std::byte> content, uint64_t sector, uint32_t number)>;
 
   Verifier(WriteLedger ledger, StampCheck check)
       : ledger_(std::move(ledger)), check_(std::move(check)) {}
 
-  // An I/O that completed; the buffer of a read holds what was read. A failure is ours (the ledger
-  // could not be kept), not a mismatch.
+  // Takes a completed I/O; a read's buffer must hold the data that was read. Fails only if the
+  // ledger cannot be written; a mismatch is counted and is no failure.
   Status Completed(const IssuedIo& io);
 
-  // Reads everything that was written from the targets and checks it; sectors that cannot be read
-  // (any more) are mismatches. kCancelled when `stop` is set.
+  // Reads everything that was written from the targets and checks it. Sectors that cannot be read
+  // are mismatches. kCancelled when `stop` is set.
   Status Sweep(const std::vector<std::unique_ptr<Target>>& targets, const std::atomic<bool>& stop);
 
   void Report(proto::ReplayOutcome* outcome) const;
@@ -52,7 +53,7 @@ class Verifier {
 
   WriteLedger ledger_;
   const StampCheck check_;
-  std::vector<uint32_t> expected_;  // kept for its memory
+  std::vector<uint32_t> expected_;  // a member only to reuse its memory
   uint64_t reads_ = 0;
   uint64_t sectors_ = 0;
   uint64_t mismatches_ = 0;

@@ -13,7 +13,7 @@ namespace blktape {
 namespace {
 
 constexpr uint64_t kEntryBytes = sizeof(uint32_t);
-constexpr uint64_t kAtOnce = 4096;  // sectors a system call
+constexpr uint64_t kAtOnce = 4096;  // sectors per system call
 
 Status Failed(const char* what) { return ErrnoStatus(errno, what); }
 
@@ -38,7 +38,7 @@ Status WriteLedger::Set(uint32_t target, uint64_t first_sector, uint64_t sectors
   while (sectors > 0) {
     const uint64_t now = std::min(sectors, kAtOnce);
     const ssize_t bytes = static_cast<ssize_t>(now * kEntryBytes);
-    errno = ENOSPC;  // what a short write means
+    errno = ENOSPC;  // a short write means this
     if (pwrite(files_[target].get(), values.data(), bytes,
                static_cast<off_t>(first_sector * kEntryBytes)) != bytes) {
       return Failed("writing the ledger of the verification");
@@ -53,7 +53,7 @@ Status WriteLedger::Get(uint32_t target, uint64_t first_sector, std::span<uint32
   const ssize_t got = pread(files_[target].get(), values.data(), values.size_bytes(),
                             static_cast<off_t>(first_sector * kEntryBytes));
   if (got < 0) return Failed("reading the ledger of the verification");
-  // Beyond the file's end nothing was written.
+  // Nothing was written beyond the file's end.
   std::fill(values.begin() + got / static_cast<ssize_t>(kEntryBytes), values.end(), kNeverWritten);
   return OkStatus();
 }

@@ -12,16 +12,16 @@
 
 namespace blktape {
 
-// For every 512-byte sector of the targets of one replay: what was written there last. Four bytes a
-// sector in a nameless sparse file, so that memory does not grow with what is written: 1/128 of it
-// lies on the disk of `folder`. Not thread-safe.
+// Remembers the last write to every 512-byte sector of the targets of one replay. Takes four bytes
+// per sector in an unnamed sparse file in `folder`, 1/128 of the size of what is written, so that
+// memory does not grow. Not thread-safe.
 class WriteLedger {
  public:
-  // Values that are no write's number.
+  // Special values, which are never the number of a write.
   static constexpr uint32_t kNeverWritten = 0;
   static constexpr uint32_t kZeroes = UINT32_MAX - 1;
   static constexpr uint32_t kUnknown = UINT32_MAX;  // discarded, or a write failed here
-  // The number of the write at this place of a plan: 1 .. UINT32_MAX - 2, and again.
+  // The number of the write at this place of a plan: 1 .. UINT32_MAX - 2, then from 1 again.
   static uint32_t NumberOf(uint64_t sequence) {
     return static_cast<uint32_t>(sequence % (UINT32_MAX - 2)) + 1;
   }
@@ -31,8 +31,8 @@ class WriteLedger {
   Status Set(uint32_t target, uint64_t first_sector, uint64_t sectors, uint32_t value);
   Status Get(uint32_t target, uint64_t first_sector, std::span<uint32_t> values) const;
 
-  // The stretch of sectors, beginning at `from` or later, outside of which nothing was ever
-  // written; absent: nothing more.
+  // The next range of sectors, starting at `from` or later, that may contain written ones; nothing
+  // was written between `from` and its start. Absent: nothing was written at or after `from`.
   struct Stretch {
     uint64_t first_sector = 0;
     uint64_t end_sector = 0;
@@ -40,7 +40,7 @@ class WriteLedger {
   Result<std::optional<Stretch>> NextWritten(uint32_t target, uint64_t from) const;
 
  private:
-  std::vector<UniqueFd> files_;  // one a target
+  std::vector<UniqueFd> files_;  // one per target
 };
 
 }  // namespace blktape

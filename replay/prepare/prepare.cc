@@ -26,12 +26,12 @@
 namespace blktape {
 namespace {
 
-constexpr uint64_t kFillBytes = 1 << 20;      // a write of the sequential fill
-constexpr uint64_t kDiscardBytes = 64 << 20;  // a discard
+constexpr uint64_t kFillBytes = 1 << 20;      // size of a write of the sequential fill
+constexpr uint64_t kDiscardBytes = 64 << 20;  // size of a discard
 constexpr uint32_t kDepth = 32;
 constexpr int64_t kSaveEveryNs = 2 * kNanosPerSecond;
-// A crash may leave one of the writes in flight undone though later ones are done: so much is done
-// again.
+// After a crash, a write that was in flight may be missing although later ones are done. So a
+// resumed phase repeats this much.
 constexpr uint64_t kRedoBytes = uint64_t{1} << 30;
 
 struct Step {
@@ -39,7 +39,7 @@ struct Step {
   uint64_t offset_bytes;
   uint64_t bytes;
 };
-// The next step, or false.
+// Fills in the next step; false if there is none.
 using Steps = std::function<bool(Step*)>;
 
 class StepStream : public RecordStream {
@@ -68,7 +68,7 @@ class StepStream : public RecordStream {
   uint64_t next_ = 0;
 };
 
-// `op` over [begin, end) in pieces, in sequence.
+// Covers [begin, end) with `op`, piece by piece in sequence.
 Steps Sweep(Op op, uint64_t begin_bytes, uint64_t end_bytes, uint64_t piece_bytes) {
   return [=, at = begin_bytes](Step* step) mutable {
     if (at >= end_bytes) return false;
@@ -86,7 +86,8 @@ class Preparation {
 
   Result<PrepareReport> Run() {
     RETURN_IF_ERROR(Open());
-    // Once for all of it, not run by run: the rounds are to be measured alike.
+    // Applied once for the whole preparation, so that all rounds are measured under the same
+    // settings.
     ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queue,
                      QueueSettingsScope::Apply({disk_}, options_.replay.queue_settings));
     report_.settings_changed = queue->changed();
@@ -152,7 +153,7 @@ class Preparation {
     return SavePrepareJournal(options_.progress_path, journal_);
   }
 
-  // Whether a phase was done before this run; where it is the one to go on with, how far it came.
+  // Whether a phase was done before this run. For the phase to resume, also how far it came.
   bool DoneBefore(const std::string& phase, uint64_t* resume_at) {
     *resume_at = 0;
     if (resume_phase_.empty()) return false;
@@ -168,7 +169,7 @@ class Preparation {
     run.mappings = {{"", options_.target_path}};
     run.identities = identities_;
     run.engine = options_.replay.engine;
-    // Open() had leave to write to this very target: what lies on it from then on is our own.
+    // Open() was allowed to write to this target, so its content from then on is ours.
     run.overwrite = true;
     run.rule = TimingRule::kQueueDepth;
     run.queue_depth = kDepth;
@@ -193,7 +194,7 @@ class Preparation {
     ASSIGN_OR_RETURN(const proto::ReplayOutcome outcome, RunReplay(run, stop_, tell));
     RETURN_IF_ERROR(save_status);
     if (outcome.stopped_early()) {
-      // Everything issued is complete.
+      // All issued I/Os are complete.
       if (save && outcome.errors() == 0) RETURN_IF_ERROR(save(outcome.issued_bytes()));
       return Status(stop_ ? StatusCode::kCancelled : StatusCode::kIoError,
                     phase + ": " + outcome.stop_reason());
@@ -201,7 +202,7 @@ class Preparation {
     return outcome;
   }
 
-  // One phase that sweeps over [0, whole_bytes) of something, resumable at any place.
+  // Runs one phase that sweeps over [0, whole_bytes) and can be resumed at any place.
   Status SweepPhase(const std::string& phase, uint64_t whole_bytes,
                     const std::function<Steps(uint64_t from)>& steps, uint64_t* total) {
     uint64_t from = 0;
@@ -228,7 +229,7 @@ class Preparation {
           },
           &report_.filled_bytes));
     }
-    // Either these rounds or the idle time after them were to go on.
+    // This run resumes either these rounds or the idle time after them.
     resume_phase_.clear();
     while (true) {
       report_.window = JudgeSteadyState(report_.rounds_iops);
@@ -256,7 +257,7 @@ class Preparation {
                     options_.target_path +
                         ": cannot discard, so it cannot be made fresh\n  try:  --state used");
     }
-    // First of all: a trace that does not fit is refused while the target still holds what it held.
+    // Done first: a trace that does not fit is refused before the target's content changes.
     const bool has_trace = !options_.replay.trace_path.empty();
     ReadsBeforeWrites reads;
     if (has_trace) {
@@ -297,11 +298,12 @@ class Preparation {
         &report_.prefilled_bytes);
   }
 
-  // The trace on our target alone: its other devices are left out.
+  // Only the part of the trace that goes to this target; its other devices are left out.
   Result<ReplayOptions> OptionsOfTrace() const {
     ReplayOptions trace = options_.replay;
     if (trace.mappings.empty()) trace.mappings = {{"", options_.target_path}};
-    // Whatever the replay will make of what the target lacks: it is about the reads, by block.
+    // However the replay handles operations that the target lacks: only the blocks read matter
+    // here.
     trace.unsupported = "skip";
     trace.align = true;
     if (trace.mappings.size() > 1 || trace.mappings[0].device.empty()) return trace;
@@ -355,10 +357,10 @@ class Preparation {
   const std::function<void(const PrepareProgress&)>& progress_;
   PrepareReport report_;
   PrepareJournal journal_;
-  std::string resume_phase_;  // everything before it was done
-  // Of the target: each of the many runs opens it anew.
+  std::string resume_phase_;  // all phases before it are done
+  // The target's identity, because each of the many runs opens it again.
   std::map<std::string, std::string> identities_;
-  std::string disk_;  // that the target is, or is a partition of
+  std::string disk_;  // the target's disk: itself, or the disk that it is a partition of
   uint64_t span_bytes_ = 0;
   bool can_discard_ = false;
 };

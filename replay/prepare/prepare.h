@@ -13,25 +13,25 @@
 
 namespace blktape {
 
-// Brings a target into a known state before a replay (docs/score.md).
+// How to bring a target into a known state before a replay (docs/score.md).
 struct PrepareOptions {
   enum class State {
     kUsed,   // filled twice in sequence, then random 4 KiB writes until steady
-    kFresh,  // discarded, then every block written that the trace reads before it writes
+    kFresh,  // discarded, then writes every block that the trace reads before it writes
   };
   State state = State::kUsed;
-  // Target, engine, overwrite, queue settings (in force from the first I/O to the end of the idle
-  // time); and the trace with its mapping and remapping, which kFresh needs (without one it only
-  // discards).
+  // Target, engine, overwrite, and queue settings, which stay in force from the first I/O to the
+  // end of the idle time. Also the trace with its mapping and remapping, for kFresh; without a
+  // trace kFresh only discards.
   ReplayOptions replay;
   std::string target_path;
-  std::optional<uint64_t> span_bytes;  // from the target's start; absent: all of it
+  std::optional<uint64_t> span_bytes;  // from the target's start; absent: the whole target
   uint32_t fill_passes = 2;
   int64_t round_ns = 60'000'000'000;  // of random writes
   uint32_t max_rounds = 25;
   int64_t idle_ns = 60'000'000'000;  // at the end
-  // Keeps what is done, so that a stopped preparation goes on where it was. Removed at the end.
-  // Empty: not resumable.
+  // File that records the progress, so that a stopped preparation can be resumed. Removed at the
+  // end. Empty: not resumable.
   std::string progress_path;
 };
 
@@ -48,14 +48,14 @@ struct PrepareReport {
   uint64_t prefilled_bytes = 0;     // kFresh
   std::vector<double> rounds_iops;  // kUsed
   SteadyWindow window;              // of the last five rounds
-  bool steady = false;              // kUsed; a run on a drive that is not steady is invalid
-  // As those of a replay: "sdb scheduler: mq-deadline -> none", and what was not put back and why.
+  bool steady = false;              // kUsed; a run is invalid if the drive is not steady
+  // As in a replay: "sdb scheduler: mq-deadline -> none"; and what was not restored and why.
   std::vector<std::string> settings_changed;
   std::vector<std::string> settings_not_restored;
 };
 
-// kInvalidArgument: queue settings for a file. kCancelled when `stop` becomes true: run again with
-// the same progress_path to go on.
+// Runs a preparation and blocks until it is done. kInvalidArgument: queue settings for a file.
+// kCancelled when `stop` becomes true: run again with the same progress_path to resume.
 Result<PrepareReport> RunPrepare(const PrepareOptions& options, const std::atomic<bool>& stop,
                                  const std::function<void(const PrepareProgress&)>& progress);
 

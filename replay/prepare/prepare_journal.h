@@ -8,20 +8,21 @@
 
 namespace blktape {
 
-// What of a preparation is done, kept in a small file so that it can go on after a stop or a crash.
-// Not thread-safe.
+// The progress of a preparation, kept in a small file so that it can be resumed after a stop or a
+// crash. Not thread-safe.
 struct PrepareJournal {
-  std::string target;  // what it belongs to: path, serial, size, state, span, trace, settings
+  std::string target;  // identifies the preparation: path, serial, size, state, span, trace,
+                       // settings
   std::string phase;
-  uint64_t done_bytes = 0;  // of that phase
+  uint64_t done_bytes = 0;  // in that phase
   std::vector<double> rounds_iops = {};
 
   bool operator==(const PrepareJournal&) const = default;
 };
 
-// kNotFound: there is none. kDataLoss: the file is no journal.
+// kNotFound: there is no file. kDataLoss: the file is not a journal.
 Result<PrepareJournal> LoadPrepareJournal(const std::string& path);
-// Replaces the file at once: after a crash it holds the old or the new content.
+// Replaces the file atomically: after a crash it has the old content or the new one.
 Status SavePrepareJournal(const std::string& path, const PrepareJournal& journal);
 
 }  // namespace blktape

@@ -7,9 +7,9 @@
 
 namespace blktape {
 
-// Collects the blocks that a plan reads before it wrote (or discarded) them: what a fresh drive has
-// to hold so that no read is answered from nothing. A block written only in part counts as not
-// written.
+// Collects the blocks that a plan reads before it writes or discards them. A fresh drive must hold
+// data in these blocks, so that the replay never reads unwritten ones. A block that is written only
+// in part counts as not written.
 class ReadsBeforeWrites {
  public:
   void Add(Op op, uint64_t offset_bytes, uint64_t bytes);

@@ -5,8 +5,8 @@
 namespace blktape {
 
 // SNIA's rule (Solid State Storage Performance Test Specification, "steady state"), as the score
-// uses it: over a window of 5 rounds the values stay within 20 % of their mean (maximum - minimum),
-// and the line fitted to them by least squares changes by at most 10 % of the mean over the window.
+// uses it: over a window of 5 rounds maximum - minimum of the values is at most 20 % of their mean,
+// and the least-squares line through them changes by at most 10 % of the mean over the window.
 inline constexpr size_t kSteadyWindow = 5;
 inline constexpr double kSteadySpread = 0.20;
 inline constexpr double kSteadySlope = 0.10;
@@ -18,7 +18,7 @@ struct SteadyWindow {
   bool steady = false;
 };
 
-// Judges the last five of `rounds`; not steady while there are fewer, or where the mean is zero.
+// Judges the last five of `rounds`. Not steady if there are fewer, or if the mean is zero.
 SteadyWindow JudgeSteadyState(std::span<const double> rounds);
 
 }  // namespace blktape

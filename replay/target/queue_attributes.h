@@ -8,19 +8,19 @@
 
 namespace blktape {
 
-// The small files of sysfs that queue settings are made of: the seam that lets their changing be
-// tested on disks that do not exist. Thread-compatible.
+// Reads and writes the sysfs attributes of disk queues. Tests replace it to change settings of
+// disks that do not exist. Thread-compatible.
 class QueueAttributes {
  public:
   virtual ~QueueAttributes() = default;
-  // The text without white space around it.
+  // The attribute's text, without surrounding white space.
   virtual Result<std::string> Read(const std::string& path) const = 0;
   virtual Status Write(const std::string& path, std::string_view value) = 0;
-  // Names in a folder, sorted; none if it is absent.
+  // The names in a folder, sorted; empty if the folder does not exist.
   virtual std::vector<std::string> List(const std::string& folder) const = 0;
 };
 
-// The machine we run on.
+// The attributes of this machine.
 QueueAttributes& MachineQueueAttributes();
 
 }  // namespace blktape

@@ -22,7 +22,7 @@ constexpr char kPrefix[] = "queue-settings-";
 constexpr char kEnding[] = ".json";
 constexpr char kUnfinished[] = ".new";
 
-// A name within the folder of a queue: nothing that leads elsewhere.
+// A relative name inside the folder of a queue; no path that leads out of it.
 bool IsSafeName(const std::string& name, bool with_folder) {
   if (name.empty() || name.find("..") != std::string::npos || name[0] == '/') return false;
   return with_folder || name.find('/') == std::string::npos;
@@ -74,7 +74,7 @@ Result<QueueJournal> Parse(const std::string& path, const std::string& text) {
   return journal;
 }
 
-// Only what we wrote ourselves is believed: it tells us what to write into sysfs.
+// Only journals that this user wrote are trusted, because they say what to write into sysfs.
 bool IsOurs(int fd) {
   struct stat info{};
   return fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
@@ -88,7 +88,7 @@ Result<UniqueFd> LockJournalFolder(const std::string& folder) {
   const std::string path = folder + "/queue-settings.lock";
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return ErrnoStatus(errno, path);
-  // Held for moments only.
+  // The lock is only ever held for a moment.
   while (flock(fd.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return ErrnoStatus(errno, path);
   }
@@ -127,8 +127,8 @@ FoundJournals FindQueueJournals(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   FoundJournals found;
   for (const std::string& path : paths) {
-    // Under the lock of the folder nobody is writing one: its writer died before it changed a
-    // thing.
+    // No process is writing a journal while we hold the folder's lock: the writer died before it
+    // changed any setting.
     if (path.ends_with(kUnfinished)) unlink(path.c_str());
     if (!path.ends_with(kEnding)) continue;
     UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

@@ -7,14 +7,14 @@
 
 namespace blktape {
 
-// A setting of a disk's queue for the time of a replay: an attribute of /sys/block/DISK/queue.
+// A queue setting of a disk during a replay: an attribute of /sys/block/DISK/queue.
 struct QueueSetting {
   std::string name;   // scheduler, nomerges, read_ahead_kb
-  std::string value;  // as it is read back
+  std::string value;  // as the kernel reports it
 };
 
-// "scheduler=none". kInvalidArgument for other settings, and for values that cannot be. Whether the
-// disk has the scheduler is for the kernel to say.
+// Parses "scheduler=none". kInvalidArgument for other settings and for impossible values. Does not
+// check whether the disk has the scheduler; the kernel does that later.
 Result<QueueSetting> ParseQueueSetting(std::string_view text);
 
 }  // namespace blktape

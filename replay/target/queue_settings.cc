@@ -21,7 +21,7 @@ std::string PathOf(const std::string& disk, const std::string& attribute) {
   return DiskFolder(disk) + "/queue/" + attribute;
 }
 
-// "[none] mq-deadline" is none.
+// "[none] mq-deadline" means that none is active.
 std::string Chosen(const std::string& text) {
   const size_t open = text.find('[');
   const size_t close = text.find(']');
@@ -35,7 +35,8 @@ Result<std::string> ReadChosen(const QueueAttributes& attributes, const std::str
   return Chosen(text);
 }
 
-// A sequence number that no other disk of this boot has had, or on old kernels the device number.
+// The disk's sequence number, which no other disk has had since boot; on old kernels the device
+// number.
 Result<std::string> IdentityOf(const QueueAttributes& attributes, const std::string& disk) {
   const Result<std::string> sequence = attributes.Read(DiskFolder(disk) + "/diskseq");
   if (sequence.ok()) return "diskseq " + *sequence;
@@ -47,7 +48,7 @@ Result<std::string> BootId(const QueueAttributes& attributes) {
   return attributes.Read("/proc/sys/kernel/random/boot_id");
 }
 
-// Attributes that the kernel sets anew when the scheduler changes.
+// Attributes that the kernel resets when the scheduler changes.
 std::vector<std::string> CompanionsOfScheduler(const QueueAttributes& attributes,
                                                const std::string& disk) {
   std::vector<std::string> names = {"nr_requests", "wbt_lat_usec"};
@@ -57,18 +58,18 @@ std::vector<std::string> CompanionsOfScheduler(const QueueAttributes& attributes
   return names;
 }
 
-// What setting this on one disk changes, found out without changing it.
+// The changes that this setting causes on one disk. Changes nothing itself.
 Result<DiskChanges> PlanChanges(const QueueAttributes& attributes, const std::string& disk,
                                 const std::vector<QueueSetting>& settings) {
   ASSIGN_OR_RETURN(std::string identity, IdentityOf(attributes, disk));
   DiskChanges plan{.disk = disk, .identity = std::move(identity), .changes = {}};
-  // The last word on a setting holds.
+  // The last value given for a setting counts.
   std::vector<QueueSetting> wanted;
   for (const QueueSetting& setting : settings) {
     std::erase_if(wanted, [&](const QueueSetting& one) { return one.name == setting.name; });
     wanted.push_back(setting);
   }
-  // The scheduler first: it brings values of its own for others.
+  // The scheduler comes first, because it changes other settings.
   std::stable_partition(wanted.begin(), wanted.end(),
                         [](const QueueSetting& one) { return one.name == kScheduler; });
   for (const QueueSetting& setting : wanted) {
@@ -81,7 +82,7 @@ Result<DiskChanges> PlanChanges(const QueueAttributes& attributes, const std::st
     plan.changes.push_back({setting.name, *before, setting.value});
     if (setting.name != kScheduler) continue;
     for (const std::string& name : CompanionsOfScheduler(attributes, disk)) {
-      // Some of them answer only while they are in use.
+      // Some attributes can be read only while they are in use.
       const Result<std::string> value = ReadChosen(attributes, disk, name);
       if (value.ok()) plan.changes.push_back({name, *value, std::nullopt});
     }
@@ -126,14 +127,14 @@ void UndoChange(QueueAttributes* attributes, const std::string& disk, const Queu
 
 void UndoDisk(QueueAttributes* attributes, const DiskChanges& disk, Undone* undone) {
   const Result<std::string> identity = IdentityOf(*attributes, disk.disk);
-  // Whatever bears the name now has settings of its own.
+  // Another disk has this name now; its settings are not ours.
   if (!identity.ok() || *identity != disk.identity) return;
   bool companions = true;
   for (const QueueChange& change : disk.changes) {
     if (!change.during && !companions) continue;
     const size_t left = undone->left.size();
     UndoChange(attributes, disk.disk, change, undone);
-    // The tunables belong to the scheduler that was.
+    // These tunables belong to the former scheduler.
     if (change.attribute == kScheduler) companions = undone->left.size() == left;
   }
 }
@@ -144,7 +145,7 @@ Undone Undo(QueueAttributes* attributes, const QueueJournal& journal) {
   return undone;
 }
 
-// Under the lock of the folder.
+// Requires the folder's lock.
 std::vector<std::string> UndoLeft(const QueuePlaces& places, const FoundJournals& found) {
   std::vector<std::string> notes = found.damaged;
   const Result<std::string> boot_id = BootId(*places.attributes);
@@ -184,7 +185,7 @@ Result<std::unique_ptr<QueueSettingsScope>> QueueSettingsScope::Apply(
   QueueJournal journal{.boot_id = std::move(boot_id), .pid = getpid(), .disks = {}};
   for (const std::string& disk : disks) {
     ASSIGN_OR_RETURN(DiskChanges changes, PlanChanges(*places.attributes, disk, settings));
-    // A disk without changes is in it too: its queue is as this replay wants it.
+    // A disk without changes is in the journal too: no other run may change its queue.
     journal.disks.push_back(std::move(changes));
   }
   ASSIGN_OR_RETURN(scope->held_, CreateQueueJournal(places.journal_folder, std::move(journal)));
@@ -219,7 +220,7 @@ std::vector<std::string> QueueSettingsScope::Restore() {
   if (std::exchange(restored_, true)) return {};
   const Result<UniqueFd> lock = LockJournalFolder(places_.journal_folder);
   Undone undone = Undo(places_.attributes, held_.journal);
-  // What failed is tried again by the next start.
+  // The next start retries what failed.
   if (!undone.again) unlink(held_.path.c_str());
   held_.lock.reset();
   return std::move(undone.left);
@@ -231,7 +232,7 @@ std::vector<std::string> RestoreLeftQueueSettings(const QueuePlaces& places) {
   std::error_code error;
   if (!std::filesystem::exists(places.journal_folder + "/queue-settings.lock", error)) return {};
   const Result<UniqueFd> lock = LockJournalFolder(places.journal_folder);
-  if (!lock.ok()) return {};  // not root: nothing that we could set
+  if (!lock.ok()) return {};  // not root: cannot change settings
   return UndoLeft(places, FindQueueJournals(places.journal_folder));
 }
 

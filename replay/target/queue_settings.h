@@ -11,19 +11,20 @@
 
 namespace blktape {
 
-// Where settings lie and where what is to be undone is kept.
+// Where the settings are, and where the journals of changes are kept.
 struct QueuePlaces {
   QueueAttributes* attributes = &MachineQueueAttributes();
   std::string journal_folder = "/run/blktape";
 };
 
-// Queue settings of disks, changed as long as this lives. A journal is on disk before the first
-// change, so that what a crash leaves behind is undone by RestoreLeftQueueSettings. A new scheduler
-// takes the tunables of the old one and the number of requests with it: they are restored too.
+// Changes queue settings of disks while this object exists. A journal is on disk before the first
+// change, so that RestoreLeftQueueSettings can undo the changes after a crash. A new scheduler also
+// changes the tunables of the old one and the number of requests; these are restored too.
 class QueueSettingsScope {
  public:
-  // `disks` by name, whole disks, no partitions. kFailedPrecondition: a disk lacks a setting or
-  // refuses the value, or another run has changed the disk's queue; nothing stays changed.
+  // `disks`: names of whole disks, not of partitions. kFailedPrecondition: a disk lacks a setting
+  // or refuses the value, or another run has changed the disk's queue. After a failure no setting
+  // is changed.
   static Result<std::unique_ptr<QueueSettingsScope>> Apply(
       const std::vector<std::string>& disks, const std::vector<QueueSetting>& settings,
       const QueuePlaces& places = {});
@@ -31,11 +32,12 @@ class QueueSettingsScope {
   QueueSettingsScope(const QueueSettingsScope&) = delete;
   QueueSettingsScope& operator=(const QueueSettingsScope&) = delete;
 
-  // "sdb scheduler: mq-deadline -> none"; what was so already is left out.
+  // "sdb scheduler: mq-deadline -> none". Settings that already had the value are left out.
   const std::vector<std::string>& changed() const { return changed_; }
 
-  // Puts back what was. Returns what could not be, with the reason. The second call does nothing.
-  // A value that somebody else has set meanwhile is left as it is, and named.
+  // Restores the former values. Returns the settings that could not be restored, with the reason. A
+  // second call does nothing. A value that another program has changed meanwhile is left unchanged
+  // and is named in the returned list.
   std::vector<std::string> Restore();
 
  private:
@@ -48,8 +50,9 @@ class QueueSettingsScope {
   bool restored_ = true;
 };
 
-// Undoes what runs that were killed left changed, on any disk. Returns what it did, in words;
-// empty if there was nothing. A disk that is gone, and a kernel that has restarted, need nothing.
+// Restores settings that killed runs left changed, on any disk. Returns a description of what it
+// did; empty if there was nothing to do. Nothing needs to be restored for a disk that is gone or
+// after a reboot.
 std::vector<std::string> RestoreLeftQueueSettings(const QueuePlaces& places = {});
 
 }  // namespace blktape

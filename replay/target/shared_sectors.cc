@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kClassBlock[] = "/sys/class/block/";
 constexpr uint64_t kWhole = std::numeric_limits<uint64_t>::max();
-// Stacks of devices are some floors high; what goes round in circles is no stack.
+// The maximum depth of a stack of devices. Real stacks have a few levels; more means a cycle.
 constexpr int kMaxDepth = 16;
 
 std::optional<uint64_t> Number(const std::string& text) {
@@ -30,7 +30,7 @@ std::vector<std::string> Words(const std::string& line) {
   return words;
 }
 
-// Whether an identifier tells anything: cheap bridges give "0000000000000000" to all.
+// Whether an identifier is usable: cheap bridges report "0000000000000000" for every disk.
 bool Tells(const std::string& id) {
   return std::count_if(id.begin(), id.end(), [](char c) { return c != '0' && c != ' '; }) >= 4;
 }
@@ -49,7 +49,8 @@ SectorMap::SectorMap(const SystemView& system) : system_(system) {
   for (const std::string& name : all) {
     if (disk_of_.contains(name)) continue;
     const std::optional<std::string> id = DriveId(name);
-    // Two that say the same and differ in size are two drives that lie.
+    // Two disks with the same identifier but different sizes are different drives with a wrong
+    // identifier.
     const Result<std::string> size = system.Read(kClassBlock + name + "/size");
     drive_of_[name] =
         id ? first.try_emplace(*id + " " + (size.ok() ? *size : ""), name).first->second : name;
@@ -123,7 +124,7 @@ void SectorMap::Collect(const std::string& name, Range range, bool needed, int d
     if (system_.Read(folder + "/dm/name").ok()) {
       const Result<std::string> table = system_.DeviceMapperTable(name);
       if (table.ok()) return CollectTable(*table, range, needed, depth + 1, extents);
-      // Of two volumes LVM itself lets no sector be in both.
+      // LVM itself ensures that no sector belongs to two volumes.
       const Result<std::string> uuid = system_.Read(folder + "/dm/uuid");
       if (uuid.ok() && uuid->starts_with("LVM-")) {
         extents->push_back({"volume " + *uuid, range.begin, range.end});
@@ -169,7 +170,7 @@ void SectorMap::CollectTable(const std::string& table, Range range, bool needed,
     if (part.begin >= part.end) continue;
     const std::string& type = words[2];
     const std::vector<std::string> args(words.begin() + 3, words.end());
-    // One device, from an offset on.
+    // One device, starting at an offset.
     const auto along = [&](size_t device, size_t offset) {
       const auto from = args.size() > offset ? Number(args[offset]) : std::nullopt;
       const Range below{from.value_or(0) + (part.begin - *start),
@@ -182,18 +183,18 @@ void SectorMap::CollectTable(const std::string& table, Range range, bool needed,
       along(0, 1);
     } else if (type == "delay") {
       along(0, 1);
-      if (args.size() >= 5) along(3, 4);  // another device for writes
+      if (args.size() >= 5) along(3, 4);  // a separate device for writes
     } else if (type == "crypt") {
       along(3, 4);
     } else if (type == "snapshot" && args.size() >= 2) {
-      // Written is the store of exceptions alone.
+      // Only the exception store is written.
       CollectDevice(args[1], {0, kWhole}, needed, depth, extents);
       if (needed) CollectDevice(args[0], part, needed, depth, extents);
     } else if (type == "thin" && args.size() >= 2) {
       extents->push_back({"thin volume " + args[1] + " of " + args[0], part.begin, part.end});
     } else {
-      // Of each path and of a snapshot's origin the same sectors; of the members of stripes,
-      // mirrors and all others the whole.
+      // Of multipath paths and a snapshot's origin, the same sectors. Of members of stripes,
+      // mirrors and all other targets, the whole device.
       const bool same = type == "multipath" || type == "snapshot-origin";
       for (const std::string& arg : args) {
         CollectDevice(arg, same ? part : Range{0, kWhole}, needed, depth, extents);

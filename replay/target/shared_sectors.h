@@ -12,31 +12,31 @@ namespace blktape {
 
 // A range of a drive, in sectors of 512 bytes.
 struct Extent {
-  std::string drive;  // the kernel's name of one of its disks, or what stands for it
+  std::string drive;  // the kernel's name of one of its disks, or a substitute
   uint64_t begin = 0;
   uint64_t end = 0;
   auto operator<=>(const Extent&) const = default;
 };
 
-// Which sectors of which drives lie under the block devices of a machine: partitions, device-mapper
-// tables and arrays are followed down to whole disks, and disks that are paths to one drive count
-// as one. Reads everything anew with each question. Thread-compatible.
+// Finds the drive sectors below the block devices of a machine. Follows partitions, device-mapper
+// tables and arrays down to whole disks; disks that are paths to one drive count as one. Reads the
+// machine's state again on each call. Thread-compatible.
 class SectorMap {
  public:
   explicit SectorMap(const SystemView& system);
 
-  // What a write to the block device `name` changes.
+  // The sectors that a write to the block device `name` may change.
   std::vector<Extent> WrittenBy(const std::string& name) const;
-  // What the content of `name` is made of: more than that for a snapshot, whose content is its
-  // origin's.
+  // The sectors that hold the content of `name`. For a snapshot these are more than WrittenBy(),
+  // since its content is partly in its origin.
   std::vector<Extent> NeededBy(const std::string& name) const;
 
-  // Every device below `name`, from its disk (if it is a partition) and its slaves on; sorted. What
-  // is below a loop device is not among them.
+  // All devices below `name`, sorted: its disk (if it is a partition), its slaves, the devices
+  // below those, and so on. Devices below a loop device are not included.
   std::vector<std::string> Below(const std::string& name) const;
 
-  // What the kernel or the drive says by which a disk is told from all others: "naa.5000c500...";
-  // absent for what says nothing. `disk`: no partition.
+  // The unique identifier that the kernel or the drive reports for a disk: "naa.5000c500...";
+  // absent if there is none. `disk` must not be a partition.
   std::optional<std::string> DriveId(const std::string& disk) const;
 
  private:
@@ -54,11 +54,12 @@ class SectorMap {
 
   const SystemView& system_;
   std::map<DeviceNumber, std::string> names_;
-  std::map<std::string, std::string> disk_of_;   // of each partition
-  std::map<std::string, std::string> drive_of_;  // of each disk: the first with the same DriveId
+  std::map<std::string, std::string> disk_of_;   // disk of each partition
+  std::map<std::string, std::string> drive_of_;  // for each disk: the first disk with the same
+                                                 // DriveId
 };
 
-// Whether two such lists have a sector in common.
+// Whether two lists have a sector in common.
 bool Overlap(const std::vector<Extent>& a, const std::vector<Extent>& b);
 
 }  // namespace blktape

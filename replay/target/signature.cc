@@ -24,7 +24,7 @@ std::string WithArticle(const std::string& noun) {
   return (spelt || kVowels.find(noun[0]) != std::string_view::npos ? "an " : "a ") + noun;
 }
 
-// What the probe found last, in words.
+// A description of what the probe found last.
 std::string Describe(blkid_probe probe) {
   if (const std::string table = Value(probe, "PTTYPE"); !table.empty()) {
     return WithArticle(table + " partition table");

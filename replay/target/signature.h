@@ -7,10 +7,10 @@
 
 namespace blktape {
 
-// What a device or file is recognised to hold by libblkid: "an ext4 file system (label data)",
-// "a gpt partition table", "an LVM2_member", ...; several joined by " and ". Absent if nothing is
-// recognised. Reads through a descriptor of its own, writes nothing. Messages call it `name`, or
-// `path` where that is empty.
+// The content of a device or file as libblkid recognises it: "an ext4 file system (label data)", "a
+// gpt partition table", "an LVM2_member", ...; several are joined by " and ". Absent if nothing is
+// recognised. Opens its own descriptor and writes nothing. Messages use `name`, or `path` if `name`
+// is empty.
 Result<std::optional<std::string>> FindSignature(const std::string& path,
                                                  const std::string& name = "");
 

@@ -46,7 +46,7 @@ constexpr char kScratchMark[] = "user.blktape.scratch";
 #endif
 constexpr size_t kProbeAlignment = 4096;
 constexpr size_t kProbeBytes = 1 << 20;
-// A file of more data than this is not read through to find out whether it is all zeroes.
+// A file with more data than this is not read to find out whether it contains only zeroes.
 constexpr uint64_t kZeroSearchBytes = 256ull << 20;
 
 using AlignedBuffer = std::unique_ptr<std::byte, decltype(&std::free)>;
@@ -55,18 +55,18 @@ AlignedBuffer MakeAlignedBuffer(size_t bytes) {
   return {static_cast<std::byte*>(std::aligned_alloc(kProbeAlignment, bytes)), &std::free};
 }
 
-// Whether the kernel takes a read of `bytes` at 0.
+// Whether the kernel accepts a read of `bytes` at offset 0.
 bool CanRead(int fd, std::byte* buffer, size_t bytes) {
   return pread(fd, buffer, bytes, 0) == static_cast<ssize_t>(bytes);
 }
 
 struct DirectFacts {
   bool direct = false;
-  uint32_t block_bytes = 512;  // offsets and lengths must be multiples of it
+  uint32_t block_bytes = 512;  // offsets and lengths must be multiples of this
   std::string how;
 };
 
-// What a descriptor opened with O_DIRECT really does.
+// How a descriptor opened with O_DIRECT really behaves.
 DirectFacts ProveDirect(int fd, bool is_block, uint32_t device_block_bytes) {
   DirectFacts facts;
   facts.block_bytes = device_block_bytes;
@@ -100,7 +100,8 @@ bool AllZero(const std::byte* data, size_t bytes) {
   return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Whether a file of ours may be overwritten unasked: marked as scratch, or nothing but zeroes.
+// Whether a file may be overwritten without `overwrite`: it is marked as scratch, or contains only
+// zeroes.
 Result<bool> IsScratch(const std::string& pinned, const std::string& path, uint64_t size_bytes) {
   const UniqueFd fd(open(pinned.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return ErrnoStatus(errno, path);
@@ -127,8 +128,8 @@ Result<bool> IsScratch(const std::string& pinned, const std::string& path, uint6
   return true;
 }
 
-// Where the kernel has the serial number of a disk: NVMe, virtio, SCSI (page 0x80 of the vital
-// product data, after a header of four bytes).
+// Where the kernel keeps a disk's serial number: NVMe, virtio, SCSI (page 0x80 of the vital product
+// data, after a header of four bytes).
 std::string SerialOf(const std::string& folder) {
   for (const char* attribute : {"/device/serial", "/serial"}) {
     if (const auto text = ReadAttribute(folder + attribute); text.ok() && !text->empty()) {
@@ -143,10 +144,10 @@ std::string SerialOf(const std::string& folder) {
   return serial;
 }
 
-// Of the disk at this node, where its partitions are targets. systemd's rule for block devices: who
-// has the lock of the whole disk is left alone by udev's probes, and by everybody else who keeps to
-// it (systemd.io/BLOCK_DEVICE_LOCKING). Two partitions of one disk share it, as a lock holds off
-// other descriptors of this process, too.
+// The lock of the disk at this node, for targets that are its partitions. By systemd's rule for
+// block devices (systemd.io/BLOCK_DEVICE_LOCKING), udev's probes and other programs leave a disk
+// alone while its lock is held. Two partitions of one disk share the lock, because it also excludes
+// other descriptors of this process.
 Result<std::shared_ptr<UniqueFd>> DiskLockOf(const std::string& disk) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<UniqueFd>> open_locks;
@@ -223,8 +224,8 @@ class OpenTarget : public Target {
   }
 
  private:
-  // From here on the path is for messages: what lies there now is what is checked and opened. A
-  // descriptor of this kind gives no access and is in nobody's way.
+  // From here on the path is used only in messages: the object that it refers to now is checked and
+  // opened. This descriptor gives no access and blocks nobody.
   Status Identify() {
     pin_.reset(open(path_.c_str(), O_PATH | O_CLOEXEC));
     struct stat info{};
@@ -305,8 +306,8 @@ class OpenTarget : public Target {
                               signature.value_or("nothing that libblkid recognises")));
   }
 
-  // A worker of the kernel lets go of what a ring of io_uring had registered a moment after its
-  // process has ended, so that the replay before this one can still seem to hold the target.
+  // A kernel worker releases the registered files of an io_uring a moment after its process has
+  // ended. So a previous replay can still seem to hold the target.
   static bool Patiently(const std::function<bool()>& attempt, int busy_errno) {
     Clock* const clock = Clock::Monotonic();
     const int64_t deadline_ns = clock->NowNs() + 2 * kNanosPerSecond;
@@ -325,7 +326,7 @@ class OpenTarget : public Target {
     Patiently(
         [&] {
           fd_.reset(open(pinned_.c_str(), flags));
-          // Without /proc nothing is written, see CheckNotInUse.
+          // Without /proc no target is written to, see CheckNotInUse.
           if (!fd_ && errno == ENOENT && !options_.write) fd_.reset(open(path_.c_str(), flags));
           return static_cast<bool>(fd_);
         },
@@ -340,12 +341,12 @@ class OpenTarget : public Target {
     }
     RETURN_IF_ERROR(LockWhole(disk_lock_ != nullptr ? disk_lock_->get() : fd_.get()));
     if (is_block_device()) return OkStatus();
-    // The other family of locks, by which virtual machines and databases keep one another out.
+    // fcntl locks, which virtual machines and databases use to exclude each other.
     struct flock whole{};
     whole.l_type = F_WRLCK;
     whole.l_whence = SEEK_SET;
     if (fcntl(fd_.get(), F_OFD_SETLK, &whole) == 0) return OkStatus();
-    if (errno != EAGAIN && errno != EACCES) return OkStatus();  // this file system has none
+    if (errno != EAGAIN && errno != EACCES) return OkStatus();  // no such locks here
     return InUse("another program has locked it, or a part of it");
   }
 
@@ -362,16 +363,17 @@ class OpenTarget : public Target {
                       (is_block_device() ? "; or another device" : "; or another file"));
   }
 
-  // Whether nobody has the file open for writing: of processes that this user may not look into and
-  // of the kernel /proc does not tell, but no lease is granted then.
+  // Whether nobody has the file open for writing. /proc does not show this for the kernel and for
+  // processes of other users, but the kernel grants no lease then.
   Status CheckUnwritten() const {
     const UniqueFd look(open(pinned_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!look) return ErrnoStatus(errno, path_);
-    // Says more about another replay than that it writes.
+    // For another replay this message says more than that the file is open for writing.
     RETURN_IF_ERROR(LockWhole(look.get()));
     struct statfs system{};
     if (fstatfs(look.get(), &system) != 0 || !GrantsLeases(system.f_type)) return OkStatus();
-    // Who opens it for writing within this moment sends us a signal, which would end us by default.
+    // A process that opens the file for writing at this moment causes a signal to us, which would
+    // end this process by default.
     if (fcntl(look.get(), F_SETSIG, SIGURG) != 0) return OkStatus();
     const bool granted =
         Patiently([&look] { return fcntl(look.get(), F_SETLEASE, F_RDLCK) == 0; }, EAGAIN);
@@ -380,7 +382,7 @@ class OpenTarget : public Target {
     return OkStatus();
   }
 
-  // Of these it is known that a lease is refused for no other reason than a writer.
+  // On these file systems a lease is refused only if there is a writer.
   static bool GrantsLeases(decltype(statfs::f_type) type) {
     constexpr decltype(statfs::f_type) kLocal[] = {
         EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC};
@@ -389,7 +391,7 @@ class OpenTarget : public Target {
 
   Status OpenDescriptor() {
     int flags = O_CLOEXEC | (options_.write ? O_RDWR : O_RDONLY);
-    // While it is open nobody else can claim the device: no mount, no second replay.
+    // While it is open, nobody else can claim the device: no mount, no second replay.
     if (options_.write && is_block_device()) flags |= O_EXCL;
     bool direct = options_.direct;
     if (direct) OpenPatiently(flags | O_DIRECT);
@@ -416,8 +418,8 @@ class OpenTarget : public Target {
     return OkStatus();
   }
 
-  // What was opened is what was looked at, and what was meant: a path may lead elsewhere at any
-  // moment, since disks come, go and take over names.
+  // Checks that the opened object is the one that was inspected and that the user meant. A path may
+  // refer to another disk at any moment, since disks come, go and reuse names.
   Status CheckIdentity() {
     struct stat info{};
     if (fstat(fd_.get(), &info) != 0) return ErrnoStatus(errno, path_);
@@ -436,7 +438,7 @@ class OpenTarget : public Target {
       if (!description_.write_cache().empty()) {
         name_of_identity_ += ", cache " + description_.write_cache();
       }
-      // No other disk of this boot has had it.
+      // No other disk has had this number since boot.
       if (sequence.ok()) name_of_identity_ += ", diskseq " + *sequence;
     } else {
       name_of_identity_ =
@@ -455,8 +457,8 @@ class OpenTarget : public Target {
                   path_ + " became another device or file just now\n  try:  again");
   }
 
-  // Of the file: in holes, which read as zeroes without any I/O below. Absent where the file system
-  // does not tell. What an upper file system preallocated counts as a hole, too.
+  // Bytes of the file in holes, which read as zeroes without any I/O below. Absent if the file
+  // system does not report holes. Ranges that are preallocated but unwritten count as holes too.
   std::optional<uint64_t> UnwrittenBytes() const {
     uint64_t holes = 0;
     const auto size = static_cast<off_t>(size_bytes_);
@@ -493,16 +495,16 @@ class OpenTarget : public Target {
       abilities_.discard = description_.discard_max_bytes() > 0;
       abilities_.write_zeroes = description_.write_zeroes_max_bytes() > 0;
       abilities_.fua = description_.fua();
-      // A misaligned range is refused (EINVAL) after the ability is checked (EOPNOTSUPP), so that
-      // the question harms nothing.
+      // The kernel first checks whether the operation is supported (EOPNOTSUPP) and then refuses a
+      // misaligned range (EINVAL), so this test changes nothing.
       uint64_t range[2] = {1, 0};
       abilities_.secure_erase =
           options_.write && ioctl(fd_.get(), BLKSECDISCARD, range) != 0 && errno == EINVAL;
       return;
     }
     if (!options_.write) return;
-    // Beyond the end of the file, where nothing is: its size and content stay as they are.
-    // Truncating to the size it has gives back what zeroing may have reserved there.
+    // Done beyond the end of the file: its size and content do not change. Truncating the file to
+    // its own size frees the space that zeroing may have reserved there.
     const off_t beyond =
         static_cast<off_t>((size_bytes_ + kProbeBytes - 1) / kProbeBytes * kProbeBytes);
     const auto can = [&](int mode) {
@@ -516,15 +518,15 @@ class OpenTarget : public Target {
 
   const std::string path_;
   const TargetOptions options_;
-  UniqueFd pin_;               // while Open() runs: what the path led to
-  std::string pinned_;         // a path to that
-  std::string disk_sequence_;  // of the disk when it was described
+  UniqueFd pin_;               // while Open() runs: the object that the path referred to
+  std::string pinned_;         // a path to pin_
+  std::string disk_sequence_;  // of the disk, when it was described
   FileIdentity identity_;
   std::string name_of_identity_;
-  std::string folder_;       // of the device itself in sysfs
-  std::string disk_folder_;  // of the disk, where it is a partition
+  std::string folder_;       // of the device in sysfs
+  std::string disk_folder_;  // of the disk, if the device is a partition
   UniqueFd fd_;
-  std::shared_ptr<UniqueFd> disk_lock_;  // of the disk, where fd_ is of a partition
+  std::shared_ptr<UniqueFd> disk_lock_;  // of the disk, if fd_ is a partition
   uint64_t size_bytes_ = 0;
   uint32_t device_block_bytes_ = 512;
   DirectFacts direct_;
@@ -549,7 +551,7 @@ Status CreateScratchFile(const std::string& path, uint64_t size_bytes) {
     unlink(path.c_str());
     return ErrnoStatus(err, path + ": " + FormatBytes(size_bytes));
   }
-  // Where the file system keeps no such marks, a second replay onto the file needs --overwrite.
+  // If the file system cannot store this mark, a second replay onto the file needs --overwrite.
   (void)fsetxattr(fd.get(), kScratchMark, "1", 1, 0);
   return OkStatus();
 }

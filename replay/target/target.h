@@ -15,37 +15,38 @@
 namespace blktape {
 
 struct TargetOptions {
-  bool write = true;       // false: opened read-only, nothing can be harmed
+  bool write = true;       // false: opened read-only, so nothing can be damaged
   bool overwrite = false;  // the user named the device and accepts that its content is lost
-  bool direct = true;      // O_DIRECT, proven by an unaligned probe or statx, not assumed
-  // Files this run reads or writes (the trace, the result): none of them may be the target.
+  bool direct = true;      // O_DIRECT, verified by an unaligned probe or statx
+  // Files that this run reads or writes (the trace, the result). None of them may be the target.
   std::vector<std::string> keep_paths = {};
-  // identity() of the target that was meant; empty: whatever the path leads to.
+  // The expected identity() of the target; empty: any target at the path is accepted.
   std::string identity = {};
-  // Where it is looked up who uses it.
+  // Where to look up who uses the target.
   const SystemView* system = &MachineView();
 };
 
-// What a target can do besides reading and writing.
+// The operations that a target supports besides reading and writing.
 struct TargetAbilities {
   bool discard = false;
   bool write_zeroes = false;
   bool secure_erase = false;
-  bool fua = false;  // of the drive itself; where it is missing, the kernel flushes after the write
+  bool fua = false;  // supported by the drive itself; otherwise the kernel flushes after the write
 };
 
-// A block device or a regular file opened for replay. Refuses, before one byte is written, whatever
-// is mounted (itself, a partition, a holder), swap, held (LVM, RAID, crypt), in use (O_EXCL), or
-// bears a known signature without `overwrite`. A block device that is written needs `overwrite`
-// whatever it holds; so does a file that holds anything but zeroes, unless CreateScratchFile made
-// it. What is checked is what is opened, wherever the path leads meanwhile. While it is open for
-// writing nobody can mount the device or replay onto the file; and who keeps to locks (flock, and
-// on files those of fcntl, as QEMU does) leaves it alone. A file that anybody has open for writing,
-// the kernel included, is refused, where its file system grants leases (fcntl(2)).
+// A block device or a regular file opened for replay. Before the first byte is written, it refuses
+// a device that is mounted (itself, a partition or a holder), used as swap, held (LVM, RAID, crypt)
+// or in use (O_EXCL), and a device or file with a known signature unless `overwrite` is set.
+// Writing to a block device always needs `overwrite`. Writing to a file needs it if the file
+// contains anything but zeroes, unless CreateScratchFile made the file. The object that was checked
+// is the one that is opened, even if the path changes meanwhile. While it is open for writing,
+// nobody can mount the device or replay onto the file, and programs that respect locks (flock; on
+// files also fcntl locks, as QEMU uses) leave it alone. If the file system supports leases
+// (fcntl(2)), a file that any process or the kernel has open for writing is refused.
 class Target {
  public:
-  // Messages name path, reason and the way out. kFailedPrecondition: refused, or another one than
-  // `options` want.
+  // Messages name the path, the reason and what to do. kFailedPrecondition: the target is refused,
+  // or it is not the one that `options` expect.
   static Result<std::unique_ptr<Target>> Open(const std::string& path,
                                               const TargetOptions& options);
   virtual ~Target() = default;
@@ -55,28 +56,30 @@ class Target {
   virtual uint64_t size_bytes() const = 0;
   virtual uint32_t logical_block_bytes() const = 0;
   virtual bool is_block_device() const = 0;
-  // Tells it from any other device or file that its path may lead to later, in words; and from
-  // itself with the write cache of its queue set otherwise, as flushes are another thing then.
+  // A text that distinguishes this target from any other device or file that its path may later
+  // refer to. It also changes with the write cache setting of the queue, because flushes then
+  // behave differently.
   virtual const std::string& identity() const = 0;
   virtual bool direct() const = 0;
-  // How reads and writes reach it and how that is known, in words for the result.
+  // How reads and writes reach the target and how that is known, as text for the result.
   virtual std::string access() const { return direct() ? "O_DIRECT" : "page cache"; }
   virtual const TargetAbilities& abilities() const = 0;
-  // Geometry, model, serial, link, queue settings: for the result and the confirmation.
+  // Geometry, model, serial, link and queue settings, for the result and the confirmation prompt.
   virtual const proto::Device& description() const = 0;
-  // Reads the queue settings of the description anew.
+  // Reads the queue settings in the description again.
   virtual void RefreshQueueSettings() {}
-  // Sectors (512 B) read + written + discarded according to the statistics of the whole disk, also
-  // where the target is a partition; absent for a file.
+  // Sectors (512 B) read + written + discarded, from the statistics of the whole disk even if the
+  // target is a partition; absent for a file.
   virtual std::optional<uint64_t> StatSectors() const = 0;
-  // Whose figures those are: the same for two partitions of one disk; "" for a file.
+  // The disk of these statistics: the same for two partitions of one disk; "" for a file.
   virtual const std::string& disk() const = 0;
-  // Temperature and the like, now, of the whole disk; nothing for a file. Asks the drive.
+  // Temperature and other health figures of the whole disk at this moment; empty for a file. Sends
+  // commands to the drive.
   virtual DriveHealth Health() const { return {}; }
 };
 
-// Makes a sparse file of `size_bytes` that later replays may write to without being told to
-// overwrite. kAlreadyExists if there is such a file.
+// Makes a sparse file of `size_bytes` that later replays may write to without `overwrite`.
+// kAlreadyExists if the path exists.
 Status CreateScratchFile(const std::string& path, uint64_t size_bytes);
 
 }  // namespace blktape
