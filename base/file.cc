@@ -125,12 +125,21 @@ Result<std::unique_ptr<ByteSource>> Spool(ByteSource* source, const std::string&
   return std::unique_ptr<ByteSource>(std::move(spooled));
 }
 
-Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path) {
+Result<UniqueFd> CreateLocked(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) return ErrnoStatus(errno, path);
-  // Where locks do not exist (some network file systems) the file is as good without.
+  // Some network file systems have no locks; the file is usable without one.
   (void)flock(fd.get(), LOCK_EX | LOCK_NB);
-  return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(std::move(fd), path));
+  return fd;
+}
+
+Result<std::unique_ptr<ByteSink>> CreateFile(const std::string& path) {
+  ASSIGN_OR_RETURN(UniqueFd fd, CreateLocked(path));
+  return SinkTo(std::move(fd), path);
+}
+
+std::unique_ptr<ByteSink> SinkTo(UniqueFd fd, const std::string& name) {
+  return std::make_unique<FileSink>(std::move(fd), name);
 }
 
 Result<UniqueFd> LockFile(const std::string& path) {
