@@ -18,10 +18,10 @@ namespace {
 // Where the previous record of each stream (device, op) ended, in sectors.
 class StreamEnds {
  public:
-  uint64_t& operator[](const IoRecord& io) {
-    const size_t op = static_cast<size_t>(io.op);
-    if (io.device < kNear && op < kOpCount) return near_[io.device * kOpCount + op];
-    return far_[uint64_t{io.device} << 8 | op];
+  uint64_t& operator[](const IoRecord& io) { return At(io.device, static_cast<size_t>(io.op)); }
+  uint64_t& At(uint32_t device, size_t op) {
+    if (device < kNear && op < kOpCount) return near_[device * kOpCount + op];
+    return far_[uint64_t{device} << 8 | op];
   }
 
  private:
@@ -32,7 +32,7 @@ class StreamEnds {
 
 uint64_t EndSectors(const IoRecord& io) { return io.lba->sectors + io.bytes / kSectorBytes; }
 
-// What `complete` of a record is counted from, given the arrival of the record before.
+// The base of a record's `complete`, given the arrival of the previous record.
 int64_t CompletionBase(const IoRecord& io, int64_t previous_arrival_ns) {
   return io.issue_ns ? *io.issue_ns : io.queue_ns.value_or(previous_arrival_ns);
 }
@@ -157,8 +157,8 @@ class BatchEncoder::Impl {
   }
 
  private:
-  // The values of this many records are gathered, a bit each saying which are there, and then cut
-  // into planes while they are at hand.
+  // The values of this many records are collected, with a bit each for presence, and then split
+  // into planes while they are in the cache.
   static constexpr size_t kRows = 64;
   struct Block {
     uint64_t present[kColumns] = {};
@@ -251,7 +251,161 @@ class BatchDecoder::Impl {
     } while (records->empty() && left_ > 0);
   }
 
+  void TakeAll(uint16_t fields, RecordColumns* to) {
+    to->count = 0;
+    if (unknown_ops_ > 0) {
+      std::vector<IoRecord> records;
+      for (Take(&records); !records.empty(); Take(&records)) {
+        for (const IoRecord& io : records) to->Append(io);
+      }
+      return;
+    }
+    fields |= RecordColumns::kLba | RecordColumns::kQueue | RecordColumns::kIssue |
+              RecordColumns::kComplete;
+    to->Reserve(left_, fields);
+    const uint16_t of_every = OfEvery(fields);
+    while (left_ > 0) {
+      const size_t count = std::min(left_, kBlockRows);
+      TakeBlock(to->count, count, fields, of_every, to);
+      to->count += count;
+      row_ += count;
+      left_ -= count;
+    }
+  }
+
  private:
+  // So many that what is worked on stays in the nearest cache. They begin at a byte of `present`.
+  static constexpr size_t kBlockRows = 512;
+  static_assert(kBlockRows % 8 == 0);
+
+  // The values of the next `count` records to where these are in `to`. Of a column that only some
+  // records have, their bits of `field` are set.
+  template <typename Value>
+  void TakeColumn(ColumnId id, uint16_t field, size_t count, uint16_t* present, Value* to) {
+    ColumnLeft& column = columns_[id];
+    if (!column.there) return;
+    if (column.present == nullptr) {
+      column.values.TakeAs(std::span(to, count));
+      return;
+    }
+    std::array<uint16_t, kBlockRows> of;
+    size_t there = 0;
+    for (size_t i = 0; i < count; i += 8) {
+      auto bits = static_cast<uint8_t>((*column.present)[(row_ + i) / 8]);
+      for (; bits != 0; bits &= bits - 1) {
+        of[there++] = static_cast<uint16_t>(i + static_cast<size_t>(std::countr_zero(bits)));
+      }
+    }
+    column.values.Take(std::span(block_).first(there));
+    for (size_t i = 0; i < there; ++i) {
+      to[of[i]] = static_cast<Value>(block_[i]);
+      present[of[i]] |= field;
+    }
+  }
+
+  struct OptionalColumn {
+    ColumnId id;
+    RecordColumns::Field field;
+  };
+  static constexpr std::array<OptionalColumn, 12> kOptional = {{
+      {kLba, RecordColumns::kLba},
+      {kQueue, RecordColumns::kQueue},
+      {kIssue, RecordColumns::kIssue},
+      {kComplete, RecordColumns::kComplete},
+      {kError, RecordColumns::kError},
+      {kPid, RecordColumns::kPid},
+      {kProcess, RecordColumns::kProcess},
+      {kCpu, RecordColumns::kCpu},
+      {kMergedBios, RecordColumns::kMergedBios},
+      {kPrio, RecordColumns::kPrio},
+      {kOrdinal, RecordColumns::kOrdinal},
+      {kBacklog, RecordColumns::kBacklog},
+  }};
+
+  // Bits of the fields, of those wanted, that every record of the batch has.
+  uint16_t OfEvery(uint16_t fields) const {
+    uint16_t every = 0;
+    for (const OptionalColumn& one : kOptional) {
+      const ColumnLeft& column = columns_[one.id];
+      if ((fields & one.field) != 0 && column.OfEvery()) every |= one.field;
+    }
+    return every;
+  }
+
+  void TakeBlock(size_t at, size_t count, uint16_t fields, uint16_t of_every, RecordColumns* to) {
+    uint16_t* const present = &to->present[at];
+    std::fill_n(present, count, of_every);
+    const auto take = [&](ColumnId id, uint16_t field, auto* column) {
+      TakeColumn(id, field, count, present, column->data() + at);
+    };
+    take(kDevice, 0, &to->device);
+    take(kOp, 0, &to->op);
+    take(kFlags, 0, &to->flags);
+    take(kBytes, 0, &to->bytes);
+    take(kLba, RecordColumns::kLba, &to->lba_sectors);
+    for (size_t i = at; i < at + count; ++i) {
+      if (!to->Has(i, RecordColumns::kLba)) continue;
+      uint64_t& end = ends_.At(to->device[i], to->op[i]);
+      to->lba_sectors[i] = end + UnZigZag(to->lba_sectors[i]);
+      end = to->lba_sectors[i] + to->bytes[i] / kSectorBytes;
+    }
+    take(kQueue, RecordColumns::kQueue, &to->queue_ns);
+    take(kIssue, RecordColumns::kIssue, &to->issue_ns);
+    take(kComplete, RecordColumns::kComplete, &to->complete_ns);
+    DecodeTimes(at, count, to);
+    const auto plain = [&](ColumnId id, RecordColumns::Field field, auto* column) {
+      if ((fields & field) != 0) take(id, field, column);
+    };
+    plain(kError, RecordColumns::kError, &to->error);
+    plain(kPid, RecordColumns::kPid, &to->pid);
+    plain(kProcess, RecordColumns::kProcess, &to->process);
+    plain(kCpu, RecordColumns::kCpu, &to->cpu);
+    plain(kMergedBios, RecordColumns::kMergedBios, &to->merged_bios);
+    plain(kPrio, RecordColumns::kPrio, &to->prio);
+    plain(kOrdinal, RecordColumns::kOrdinal, &to->ordinal);
+    if ((fields & RecordColumns::kOrdinal) != 0 && columns_[kOrdinal].there) {
+      for (size_t i = at; i < at + count; ++i) {
+        if (!to->Has(i, RecordColumns::kOrdinal)) continue;
+        to->ordinal[i] = next_ordinal_ + UnZigZag(to->ordinal[i]);
+        next_ordinal_ = to->ordinal[i] + 1;
+      }
+    }
+    plain(kBacklog, RecordColumns::kBacklog, &to->backlog_ns);
+  }
+
+  // As PutTimes.
+  void DecodeTimes(size_t at, size_t count, RecordColumns* to) {
+    int64_t* const queue_ns = &to->queue_ns[at];
+    int64_t* const issue_ns = &to->issue_ns[at];
+    int64_t* const complete_ns = &to->complete_ns[at];
+    const auto coded = [](int64_t value) { return UnZigZag(static_cast<uint64_t>(value)); };
+    int64_t previous_ns = previous_ns_;
+    if (columns_[kQueue].OfEvery() && columns_[kIssue].OfEvery() && columns_[kComplete].OfEvery()) {
+      for (size_t i = 0; i < count; ++i) {
+        previous_ns = queue_ns[i] = Sum(previous_ns, coded(queue_ns[i]));
+        issue_ns[i] = Sum(previous_ns, coded(issue_ns[i]));
+        complete_ns[i] = Sum(issue_ns[i], coded(complete_ns[i]));
+      }
+      previous_ns_ = previous_ns;
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const uint16_t has = to->present[at + i];
+      int64_t base_ns = previous_ns;
+      if ((has & RecordColumns::kQueue) != 0) {
+        previous_ns = base_ns = queue_ns[i] = Sum(base_ns, coded(queue_ns[i]));
+      }
+      if ((has & RecordColumns::kIssue) != 0) {
+        base_ns = issue_ns[i] = Sum(base_ns, coded(issue_ns[i]));
+        if ((has & RecordColumns::kQueue) == 0) previous_ns = base_ns;
+      }
+      if ((has & RecordColumns::kComplete) != 0) {
+        complete_ns[i] = Sum(base_ns, coded(complete_ns[i]));
+      }
+    }
+    previous_ns_ = previous_ns;
+  }
+
   void TakeRows(std::vector<IoRecord>* records) {
     const size_t count = std::min(left_, kRows);
     left_ -= count;
@@ -288,6 +442,7 @@ class BatchDecoder::Impl {
     bool there = false;
     const std::string* present = nullptr;  // null: of every record
     PlaneReader values;
+    bool OfEvery() const { return there && present == nullptr; }
   };
 
   Status BeginColumns(const proto::RecordBatch& batch) {
@@ -409,8 +564,8 @@ class BatchDecoder::Impl {
     }
   }
 
-  // Copied from memory at once: made one by one in registers and on the stack, an empty record
-  // costs as much as all that is then put into it.
+  // Copied from memory as a whole: constructing an empty record field by field costs as much as
+  // filling it.
   const std::vector<IoRecord> blank_ = std::vector<IoRecord>(kRows);
   std::array<ColumnLeft, kColumns> columns_;
   size_t left_ = 0;  // records not yet taken
@@ -420,7 +575,8 @@ class BatchDecoder::Impl {
   StreamEnds ends_;
   int64_t previous_ns_ = 0;  // arrival of the record before that has one
   uint64_t next_ordinal_ = 0;
-  std::array<uint64_t, kRows> values_;  // scratch
+  std::array<uint64_t, kRows> values_;      // scratch
+  std::array<uint64_t, kBlockRows> block_;  // likewise
 };
 
 BatchEncoder::BatchEncoder() : impl_(std::make_unique<Impl>()) {}
@@ -441,6 +597,9 @@ Status BatchDecoder::Begin(const proto::RecordBatch& batch) { return impl_->Begi
 uint64_t BatchDecoder::devices() const { return impl_->devices(); }
 uint64_t BatchDecoder::unknown_ops() const { return impl_->unknown_ops(); }
 void BatchDecoder::Take(std::vector<IoRecord>* records) { impl_->Take(records); }
+void BatchDecoder::TakeAll(uint16_t fields, RecordColumns* columns) {
+  impl_->TakeAll(fields, columns);
+}
 void BatchDecoder::Drop() { impl_->Drop(); }
 
 Status DecodeBatch(const proto::RecordBatch& batch, std::vector<IoRecord>* records) {

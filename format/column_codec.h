@@ -9,24 +9,26 @@
 
 #include "base/status.h"
 #include "format/io_record.h"
+#include "format/record_columns.h"
 #include "format/trace.pb.h"
 
 namespace blktape {
 
-// The most records a batch holds; a reader refuses more.
+// The maximum number of records in a batch; a reader refuses more.
 inline constexpr uint32_t kMaxBatchRecords = 262'144;
 
-// Records to columns (message RecordBatch), each as it comes: a few values are what is kept of it.
-// Any record whose op is one of Op round-trips exactly, whatever its values. Not thread-safe.
+// Encodes records to columns (message RecordBatch) one by one; of each record it keeps only a few
+// values. Any record whose op is one of Op round-trips exactly, whatever its values. Not
+// thread-safe.
 class BatchEncoder {
  public:
   BatchEncoder();
   ~BatchEncoder();
 
-  // At most kMaxBatchRecords between two calls of Finish.
+  // Adds a record; at most kMaxBatchRecords between two calls of Finish.
   void Add(const IoRecord& io);
   size_t count() const;
-  // What was added since the last time. Keeps its memory.
+  // Fills `batch` with the records added since the last call. Keeps its memory for reuse.
   void Finish(proto::RecordBatch* batch);
 
  private:
@@ -37,22 +39,25 @@ class BatchEncoder {
 // All at once.
 void EncodeBatch(std::span<const IoRecord> records, proto::RecordBatch* batch);
 
-// A batch back to records, a handful at a time, so that however many it holds, what is worked on
-// stays in the processor's cache. Not thread-safe.
+// Decodes a batch to records, a few at a time, so that the working set stays in the processor's
+// cache however many records the batch has. Not thread-safe.
 class BatchDecoder {
  public:
   BatchDecoder();
   ~BatchDecoder();
 
-  // `batch` must stay as it is until the last of it is taken. kDataLoss, with the reason, if it
-  // contradicts itself or holds values that no record has; then there is nothing to take.
+  // `batch` must stay unchanged until its last record is taken. kDataLoss, with the reason, if the
+  // batch contradicts itself or has impossible values; then there are no records to take.
   Status Begin(const proto::RecordBatch& batch);
-  // One more than the largest of all its records; 0 if there are none.
+  // One more than the largest device index of its records; 0 if there are no records.
   uint64_t devices() const;
-  // How many records have an op that only a newer version knows: they are not among those taken.
+  // The number of records with an op that only a newer version knows. Take leaves them out.
   uint64_t unknown_ops() const;
-  // Replaces `records` by the next ones; by none when all are taken.
+  // Replaces `records` with the next ones; with none when all are taken.
   void Take(std::vector<IoRecord>* records);
+  // Replaces `columns` with all remaining records, with these fields (RecordColumns::Field) and the
+  // fields that they are encoded relative to.
+  void TakeAll(uint16_t fields, RecordColumns* columns);
   // Gives up what has not been taken.
   void Drop();
 
@@ -64,8 +69,8 @@ class BatchDecoder {
 // All at once.
 Status DecodeBatch(const proto::RecordBatch& batch, std::vector<IoRecord>* records);
 
-// Where each plane ends within the serialized `batch`, in bytes from its begin, ascending. A
-// compressor does better with statistics of its own for each; nothing else depends on it.
+// Where each plane ends within the serialized `batch`, in bytes from its start, ascending. A
+// compressor does better with separate statistics for each plane; nothing else depends on this.
 std::vector<size_t> PlaneEnds(const proto::RecordBatch& batch);
 
 }  // namespace blktape

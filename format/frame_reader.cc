@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kMagicBytes = 4;
-// Looking at a block header costs as much as decompressing so many bytes.
+// Reading a block header costs as much as decompressing this many bytes.
 constexpr uint64_t kBytesPerBlock = 16;
 constexpr uint64_t kNoLimit = ~uint64_t{0};
 
@@ -32,14 +32,14 @@ Status FrameReader::Seek(uint64_t offset_bytes) {
 
 Result<size_t> FrameReader::Fill(uint64_t bytes) {
   while (end_ - begin_ < bytes && !at_end_) {
-    // Not for a large remainder, which would be moved once for every few bytes read.
+    // Not if the remainder is large: it would be moved for every few bytes read.
     if (begin_ > 0 && begin_ >= end_ - begin_ && buffer_.size() - end_ < kReadBytes) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       buffer_at_ += begin_;
       end_ -= begin_;
       begin_ = 0;
     }
-    // Grows with what really arrives, never with what a damaged size field promises.
+    // Grows with the bytes that really arrive, not with the value of a damaged size field.
     if (buffer_.size() - end_ < kReadBytes) {
       buffer_.resize(std::max(buffer_.size() * 2, end_ + kReadBytes));
     }
@@ -131,7 +131,7 @@ Result<FrameReader::Attempt> FrameReader::TrySkippable(uint32_t magic, uint64_t 
   if (!table || (read_all_ && *table != digest_)) {
     attempt.reason = table ? "the seek table does not agree with the frames"
                            : "the seek table contradicts itself";
-    // Only a table of the right shape tells where it ends.
+    // Only a well-formed table has a known end.
     if (table) attempt.end_bytes = offset() + frame_bytes;
     return attempt;
   }
@@ -173,7 +173,7 @@ Result<FrameReader::Event> FrameReader::FindNextGood(uint64_t from_bytes, const 
   read_all_ = false;
   Event damage = {Kind::kDamage, from_bytes, 0, failure.truncated, failure.reason};
   if (failure.end_bytes != 0) {
-    // Its block headers led to an end: if a frame begins there, that is where to go on.
+    // The block headers lead to an end: if a frame begins there, continue there.
     const auto bytes = static_cast<size_t>(failure.end_bytes - offset());
     ASSIGN_OR_RETURN(const size_t there, Fill(bytes + kMagicBytes));
     const uint32_t magic = there < bytes + kMagicBytes ? 0 : LoadLittle32(&unread()[bytes]);
@@ -207,11 +207,30 @@ Result<FrameReader::Event> FrameReader::FindNextGood(uint64_t from_bytes, const 
       damage.to_bytes = offset();
       return damage;
     } else {
-      // The last three bytes may begin a magic number.
+      // A magic number may begin in the last three bytes.
       Drop(at);
       search_from = 0;
     }
   }
+}
+
+Result<std::optional<FrameReader::RawFrame>> FrameReader::NextRaw() {
+  const std::optional<RawFrame> other;
+  if (found_) return other;
+  ASSIGN_OR_RETURN(const size_t begun, Fill(kMagicBytes));
+  if (begun < kMagicBytes || LoadLittle32(unread().data()) != kZstdMagic) return other;
+  FrameWalk walk;
+  while (true) {
+    const FrameWalk::State state = walk.Advance(unread());
+    if (state == FrameWalk::State::kComplete) break;
+    if (state == FrameWalk::State::kInvalid) return other;
+    ASSIGN_OR_RETURN(const size_t there, Fill(walk.frame_bytes()));
+    if (there < walk.frame_bytes()) return other;
+  }
+  const RawFrame raw = {offset(), unread().first(walk.frame_bytes()), walk.content_bytes()};
+  digest_.Add(raw.bytes.size(), raw.content_bytes);
+  Drop(raw.bytes.size());
+  return std::optional(raw);
 }
 
 Result<FrameReader::Event> FrameReader::Next() {

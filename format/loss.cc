@@ -67,14 +67,19 @@ const char* LossReasonName(proto::LossReason reason) {
   }
 }
 
-void LossTally::Add(const proto::Loss& loss) {
-  Add(loss.reason(), loss.has_count() ? Total{loss.count(), 0} : Total{0, 1});
+LossTally::Total LossTally::Total::Of(const proto::Loss& loss) {
+  return loss.has_count() ? Total{loss.count(), 0} : Total{0, 1};
 }
 
+void LossTally::Total::Add(const Total& more) {
+  AddSaturating(more.count, &count);
+  AddSaturating(more.unknowable, &unknowable);
+}
+
+void LossTally::Add(const proto::Loss& loss) { Add(loss.reason(), Total::Of(loss)); }
+
 void LossTally::Add(proto::LossReason reason, const Total& total) {
-  Total& sum = by_reason_[reason];
-  AddSaturating(total.count, &sum.count);
-  AddSaturating(total.unknowable, &sum.unknowable);
+  by_reason_[reason].Add(total);
   if (!MeansLostEvents(reason)) return;
   AddSaturating(total.count, &lost_events_);
   AddSaturating(total.unknowable, &lost_events_);

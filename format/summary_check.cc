@@ -46,6 +46,10 @@ const char* FramesContradiction(const proto::Summary& summary, std::optional<uin
                               frame.first_record() < before->first_record())) {
       return "an index of frames that is not in order";
     }
+    if (frame.contents().begin_lba() > frame.contents().end_lba() ||
+        frame.contents().least_bytes() > frame.contents().most_bytes()) {
+      return "an index of a frame whose contents end before they begin";
+    }
     before = &frame;
   }
   return nullptr;

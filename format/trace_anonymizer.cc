@@ -9,6 +9,7 @@
 
 #include "format/address_shuffle.h"
 #include "format/io_record.h"
+#include "format/partial_file.h"
 #include "format/trace.pb.h"
 #include "format/trace_copier.h"
 #include "format/trace_reader.h"
@@ -137,7 +138,7 @@ Result<AnonymizeReport> AnonymizeTrace(const std::string& from_path, const std::
                    TraceWriter::Create(to_path, AnonymousHeader(reader->header(), options)));
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
   if (copier.unknown_columns() > 0) {
-    std::remove((to_path + ".partial").c_str());
+    std::remove(PartialPath(to_path).c_str());
     return Status(StatusCode::kUnimplemented,
                   from_path + ": has columns that this version does not know, written by blktape " +
                       reader->header().tool_version() + "\n  try:  that version");

@@ -1,12 +1,14 @@
 // TraceWriter on a file: PATH.partial while it is written, PATH when it is finished.
-#include <cstdio>
-#include <filesystem>
+#include <fcntl.h>
+
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/byte_stream.h"
 #include "base/file.h"
+#include "format/partial_file.h"
 #include "format/trace_copier.h"
 #include "format/trace_writer.h"
 
@@ -15,12 +17,13 @@ namespace {
 
 class TraceFileWriter : public TraceWriter {
  public:
-  TraceFileWriter(std::unique_ptr<ByteSink> sink, std::unique_ptr<TraceWriter> writer,
-                  std::string path, std::string partial_path, const TraceWriterOptions& options)
-      : sink_(std::move(sink)),
+  TraceFileWriter(PartialFile file, std::unique_ptr<ByteSink> sink,
+                  std::unique_ptr<TraceWriter> writer, std::string path,
+                  const TraceWriterOptions& options)
+      : file_(std::move(file)),
+        sink_(std::move(sink)),
         writer_(std::move(writer)),
         path_(std::move(path)),
-        partial_path_(std::move(partial_path)),
         options_(options) {}
 
   uint32_t ProcessId(std::string_view name) override { return writer_->ProcessId(name); }
@@ -37,6 +40,7 @@ class TraceFileWriter : public TraceWriter {
     writer_->CountQueued(op, bytes, count);
   }
   void CountFlaggedWrites(uint64_t count) override { writer_->CountFlaggedWrites(count); }
+  const LossTally& loss_tally() const override { return writer_->loss_tally(); }
   uint64_t records() const override { return writer_->records(); }
   uint64_t bytes_written() const override { return writer_->bytes_written(); }
 
@@ -49,7 +53,7 @@ class TraceFileWriter : public TraceWriter {
 
   Status Finish(const proto::Summary& extra) override {
     RETURN_IF_ERROR(writer_->Finish(extra));
-    RETURN_IF_ERROR(RenameDurably(partial_path_, path_));
+    RETURN_IF_ERROR(file_.GiveName());
     // Whole, on the disk and named: what follows can only improve on it.
     if (options_.compact && HasShortFrames(flushed_frames_, records())) {
       (void)CompactInPlace(path_, {}, options_);
@@ -58,10 +62,10 @@ class TraceFileWriter : public TraceWriter {
   }
 
  private:
-  const std::unique_ptr<ByteSink> sink_;  // outlives writer_
+  const PartialFile file_;
+  const std::unique_ptr<ByteSink> sink_;  // writes to file_, outlives writer_
   const std::unique_ptr<TraceWriter> writer_;
   const std::string path_;
-  const std::string partial_path_;
   const TraceWriterOptions options_;
   uint64_t flushed_frames_ = 0;
 };
@@ -71,31 +75,22 @@ class TraceFileWriter : public TraceWriter {
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(const std::string& path,
                                                          const proto::Header& header,
                                                          const TraceWriterOptions& options) {
-  std::error_code error;
-  // A folder that is closed to us hides its files, and takes none.
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
-    return Status(StatusCode::kAlreadyExists, path + ": exists; nothing is overwritten");
+  ASSIGN_OR_RETURN(PartialFile file, PartialFile::Create(path));
+  UniqueFd fd(fcntl(file.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) {
+    file.Remove();
+    return ErrnoStatus(errno, file.path());
   }
-  const std::string partial_path = path + ".partial";
-  Result<std::unique_ptr<ByteSink>> created = CreateFile(partial_path);
-  if (created.status().code() == StatusCode::kAlreadyExists) {
-    return Status(StatusCode::kAlreadyExists,
-                  partial_path +
-                      " exists: a run that goes on or has died\n  try:  another name, "
-                      "or: blktape recover " +
-                      partial_path);
-  }
-  RETURN_IF_ERROR(created.status());
-  std::unique_ptr<ByteSink> sink = *std::move(created);
+  std::unique_ptr<ByteSink> sink = SinkTo(std::move(fd), file.path());
   Result<std::unique_ptr<TraceWriter>> writer = ToSink(sink.get(), header, options);
   if (!writer.ok()) {
-    std::remove(partial_path.c_str());  // made a moment ago, and holds nothing
+    file.Remove();  // made a moment ago, and holds nothing
     return writer.status();
   }
-  // Without its name on the disk no flushed frame would survive a power loss.
-  (void)SyncFolderOf(partial_path);
+  // Best effort: a file system without it takes traces, too.
+  (void)file.SyncName();
   return std::unique_ptr<TraceWriter>(std::make_unique<TraceFileWriter>(
-      std::move(sink), *std::move(writer), path, partial_path, options));
+      std::move(file), std::move(sink), *std::move(writer), path, options));
 }
 
 }  // namespace blktape

@@ -10,12 +10,13 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "format/column_codec.h"
+#include "format/frame_ahead.h"
 #include "format/frame_index.h"
 #include "format/frame_reader.h"
 #include "format/message_stream.h"
 #include "format/process_dictionary.h"
-#include "format/seek_table.h"
 #include "format/summary_check.h"
+#include "format/trace_end.h"
 #include "format/trace_identity.h"
 
 namespace blktape {
@@ -29,7 +30,12 @@ class TraceReaderImpl : public TraceReader {
         frames_(source_.get()) {}
 
   Status Begin() {
-    ASSIGN_OR_RETURN(std::optional<End> end, ReadEnd());
+    ASSIGN_OR_RETURN(can_seek_, Rewind());
+    std::optional<TraceEnd> end;
+    if (can_seek_) {
+      ASSIGN_OR_RETURN(end, ReadTraceEnd(source_.get()));
+      RETURN_IF_ERROR(source_->Seek(0));
+    }
     RETURN_IF_ERROR(ReadHeader());
     RETURN_IF_ERROR(CheckUnderstood(header_, name()));
     if (header_.devices_size() > kMaxDevices) {
@@ -39,9 +45,10 @@ class TraceReaderImpl : public TraceReader {
                                                std::to_string(kMaxDevices));
     }
     trace_ = FrameTrace(header_);
-    // One that cannot be this trace's is met again, and reported, where it stands.
+    // A summary that cannot belong to this trace is read again, and reported, at its place.
     if (end && end->trace == trace_ && WhyNotOurs(end->summary, end->end_bytes) == nullptr) {
       TakeSummary(std::move(end->summary));
+      summary_at_ = end->begin_bytes;
     }
     return OkStatus();
   }
@@ -66,12 +73,42 @@ class TraceReaderImpl : public TraceReader {
       failure_ = rest_.empty() ? NextFrame() : NextMessage();
       if (!failure_.ok()) return failure_;
     }
-    // Not of `record`: what was copied just now has to be waited for.
+    // Not from `record`: reading what was just copied would wait for the store.
     const IoRecord& next = batch_[next_in_batch_++];
     if (const std::optional<int64_t> arrival_ns = next.arrival_ns()) last_ns_ = arrival_ns;
     *record = next;
     return true;
   }
+
+  Result<std::shared_ptr<RecordColumns>> NextColumns(uint16_t fields) override {
+    fields_ = fields;
+    as_columns_ = true;
+    while (true) {
+      if (!failure_.ok()) return failure_;
+      if (columns_ != nullptr) {
+        SetLastArrival(*columns_);
+        return std::exchange(columns_, nullptr);
+      }
+      if (at_end_) return std::shared_ptr<RecordColumns>();
+      failure_ = next_part_ < parts_.size() ? NextPart()
+                 : rest_.empty()            ? NextFrame()
+                                            : NextMessage();
+    }
+  }
+
+  void DecodeAhead(TaskPool* pool) override {
+    ahead_ = pool == nullptr || !can_seek_
+                 ? nullptr
+                 : std::make_unique<FramesAhead>(
+                       &frames_, pool, &shelf_, [this](uint64_t offset) { return SkipAt(offset); });
+  }
+
+  void SkipFramesUnless(std::function<bool(const proto::FrameContents&)> wanted,
+                        int64_t before_ns) override {
+    if (summary_at_) choice_ = FrameChoice{std::move(wanted), before_ns};
+  }
+
+  uint64_t skipped_records() const override { return skipped_records_; }
 
   Status SkipTo(int64_t arrival_ns) override {
     const proto::FrameIndex* const frame = summary_ ? FindFrame(*summary_, arrival_ns) : nullptr;
@@ -79,6 +116,7 @@ class TraceReaderImpl : public TraceReader {
       return Status(StatusCode::kUnimplemented,
                     std::string(name()) + ": no index; it has to be read from the start");
     }
+    if (ahead_ != nullptr) ahead_->Drop();
     RETURN_IF_ERROR(frames_.Seek(frame->offset_bytes()));
     skipped_ = true;
     at_end_ = false;
@@ -86,6 +124,8 @@ class TraceReaderImpl : public TraceReader {
     decoder_.Drop();
     batch_.clear();
     next_in_batch_ = 0;
+    columns_ = nullptr;
+    parts_.clear();
     rest_ = {};
     damage_.reset();
     last_ns_.reset();
@@ -96,7 +136,7 @@ class TraceReaderImpl : public TraceReader {
   }
 
  private:
-  // A byte range that holds no usable frame, while it is not yet known what it held.
+  // A byte range without a usable frame, while it is not yet known what is missing.
   struct Damage {
     uint64_t from_bytes = 0;
     uint64_t to_bytes = 0;
@@ -104,45 +144,20 @@ class TraceReaderImpl : public TraceReader {
     std::string reason;
   };
 
-  // The summary at the end of the file.
-  struct End {
-    proto::Summary summary;
-    uint64_t trace = 0;      // its frame's
-    uint64_t end_bytes = 0;  // where that ends
-  };
-
-  // Absent: there is none that could be read ahead.
-  Result<std::optional<End>> ReadEnd() {
-    std::optional<End> found;
-    const Status rewound =
-        source_->size_bytes() ? source_->Seek(0) : Status(StatusCode::kUnimplemented, "a pipe");
-    if (rewound.code() == StatusCode::kUnimplemented) return found;
-    RETURN_IF_ERROR(rewound);
-    can_seek_ = true;
-    ASSIGN_OR_RETURN(const std::optional<FrameExtent> last, FindLastFrame(source_.get()));
-    if (last) {
-      RETURN_IF_ERROR(source_->Seek(last->offset_bytes));
-      FrameReader end(source_.get(), last->offset_bytes);
-      ASSIGN_OR_RETURN(const FrameReader::Event event, end.Next());
-      if (event.kind == FrameReader::Kind::kFrame) {
-        std::string_view content = end.content();
-        proto::Message start;
-        proto::Message message;
-        if (TakeDelimited(&content, &start) && start.has_frame() &&
-            TakeDelimited(&content, &message) && message.has_summary()) {
-          found = End{std::move(*message.mutable_summary()), start.frame().trace(), end.offset()};
-        }
-      }
-    }
-    RETURN_IF_ERROR(source_->Seek(0));
-    return found;
-  }
-
-  // Null where `summary`, whose frame ends at `end_bytes`, can be that of this trace. Not held
-  // against the size of the file, which a pipe does not know: either way the same summaries are
-  // believed.
+  // Null if `summary`, whose frame ends at `end_bytes`, can belong to this trace. Not checked
+  // against the size of the file, which is unknown for a pipe: so a file and a pipe accept the same
+  // summaries.
   const char* WhyNotOurs(const proto::Summary& summary, uint64_t end_bytes) const {
     return SummaryContradiction(header_, summary, end_bytes);
+  }
+
+  // False: a pipe, which is read once, from start to end.
+  Result<bool> Rewind() {
+    const Status rewound =
+        source_->size_bytes() ? source_->Seek(0) : Status(StatusCode::kUnimplemented, "a pipe");
+    if (rewound.code() == StatusCode::kUnimplemented) return false;
+    RETURN_IF_ERROR(rewound);
+    return true;
   }
 
   Status ReadHeader() {
@@ -170,8 +185,8 @@ class TraceReaderImpl : public TraceReader {
     return OkStatus();
   }
 
-  // Takes the header from its first copy in the file, and begins to read at the start of that
-  // again, where the damage is met and reported. `without` is the failure where there is none.
+  // Takes the header from its first copy in the file and starts reading at the file's start again,
+  // where the damage is found and reported. `without` is the failure to return if there is no copy.
   Status BeginWithCopy(const Status& without) {
     if (!can_seek_) return without;
     RETURN_IF_ERROR(source_->Seek(0));
@@ -204,12 +219,48 @@ class TraceReaderImpl : public TraceReader {
     return true;
   }
 
+  // As it was in the records that `columns` holds, if any of them has one.
+  void SetLastArrival(const RecordColumns& columns) {
+    for (size_t i = columns.count; i-- > 0;) {
+      if (columns.Has(i, RecordColumns::kQueue | RecordColumns::kIssue)) {
+        last_ns_ =
+            columns.Has(i, RecordColumns::kQueue) ? columns.queue_ns[i] : columns.issue_ns[i];
+        return;
+      }
+    }
+  }
+
   Status NextFrame() {
-    ASSIGN_OR_RETURN(const FrameReader::Event event, frames_.Next());
+    parts_.clear();
+    next_part_ = 0;
+    if (ahead_ != nullptr && as_columns_) {
+      ASSIGN_OR_RETURN(current_, ahead_->Next(fields_));
+      if (current_ != nullptr && current_->skip && !LandsWell(*current_)) {
+        // Perhaps it was passed over before the damage in front of it was known.
+        ahead_->Drop();
+        RETURN_IF_ERROR(frames_.Seek(current_->skip->from_bytes));
+        ASSIGN_OR_RETURN(current_, ahead_->Next(fields_));
+      }
+      if (current_ != nullptr) {
+        frame_at_ = {current_->from_bytes, current_->to_bytes};
+        StartFrame(current_->content);
+        return OkStatus();
+      }
+    }
+    const std::optional<FrameSkip> skip = SkipAt(frames_.offset());
+    if (skip) RETURN_IF_ERROR(frames_.Seek(skip->to_bytes));
+    ASSIGN_OR_RETURN(FrameReader::Event event, frames_.Next());
+    if (skip && !(event.kind == FrameReader::Kind::kFrame &&
+                  TakeSkip(*skip, FirstRecordOf(frames_.content())))) {
+      choice_.reset();
+      RETURN_IF_ERROR(frames_.Seek(skip->from_bytes));
+      ASSIGN_OR_RETURN(event, frames_.Next());
+    }
     switch (event.kind) {
       case FrameReader::Kind::kFrame:
         frame_at_ = {event.from_bytes, event.to_bytes};
-        StartFrame();
+        current_ = nullptr;
+        StartFrame(frames_.content());
         break;
       case FrameReader::Kind::kSeekTable:
         seek_table_seen_ = true;
@@ -225,7 +276,40 @@ class TraceReaderImpl : public TraceReader {
     return OkStatus();
   }
 
-  // What is to be said of damage at the beginning of the file.
+  // What to skip from there on. Nothing behind damage: the frame behind it tells what is missing.
+  std::optional<FrameSkip> SkipAt(uint64_t offset_bytes) const {
+    if (!choice_ || damage_ || !summary_) return std::nullopt;
+    return FindSkip(*summary_, *summary_at_, *choice_, offset_bytes);
+  }
+
+  // Of a frame's content; absent: it does not begin as a frame does.
+  static std::optional<uint64_t> FirstRecordOf(std::string_view content) {
+    proto::Message message;
+    if (!TakeDelimited(&content, &message) || !message.has_frame()) return std::nullopt;
+    return message.frame().first_record();
+  }
+
+  bool LandsWell(const DecodedFrame& frame) {
+    return TakeSkip(*frame.skip, frame.decoded ? std::optional(frame.start.first_record())
+                                               : FirstRecordOf(frame.content));
+  }
+
+  // `first_record` is that of the frame behind it. False, and nothing is skipped, where it does not
+  // fit to what was read before and behind it: then the file is not what the index says, and from
+  // now on all of it is read.
+  bool TakeSkip(const FrameSkip& skip, std::optional<uint64_t> first_record) {
+    if (damage_) return false;
+    if (skip.to_record < next_record_ || first_record != skip.to_record) {
+      choice_.reset();
+      return false;
+    }
+    skipped_records_ += skip.to_record - next_record_;
+    next_record_ = skip.to_record;
+    next_frame_.reset();
+    return true;
+  }
+
+  // The message about damage at the beginning of the file.
   std::string OfHeader(uint64_t from_bytes) const {
     if (from_bytes != 0 || !header_copy_at_) return "";
     return ": the header, read from its copy in the frame at byte " +
@@ -244,16 +328,22 @@ class TraceReaderImpl : public TraceReader {
 
   void DamagedFrame(std::string reason) {
     rest_ = {};
+    parts_.clear();
     AddDamage({frame_at_.first, frame_at_.second, false, std::move(reason)});
   }
 
-  // frames_.content() is a frame whose checksum held: does it belong here, and what is missing
-  // before it?
-  void StartFrame() {
-    rest_ = frames_.content();
+  // `content` is a frame's whose checksum held: does it belong here, and what is missing before it?
+  // That of current_ may have been taken to pieces in advance.
+  void StartFrame(std::string_view content) {
+    rest_ = content;
     frame_messages_ = frame_records_ = 0;
     proto::Message message;
-    if (!TakeDelimited(&rest_, &message) || !message.has_frame()) {
+    if (current_ != nullptr && current_->decoded) {
+      rest_ = {};
+      *message.mutable_frame() = current_->start;
+      parts_ = std::move(current_->parts);
+      next_part_ = 0;
+    } else if (!TakeDelimited(&rest_, &message) || !message.has_frame()) {
       DamagedFrame(message.has_header() ? "the header of another trace" : "a frame of no trace");
       return;
     }
@@ -304,6 +394,26 @@ class TraceReaderImpl : public TraceReader {
       DamagedFrame("a frame that holds no whole messages");
       return OkStatus();
     }
+    TakeMessage();
+    return OkStatus();
+  }
+
+  // Of a frame that was decoded ahead.
+  Status NextPart() {
+    DecodedFrame::Part& part = parts_[next_part_++];
+    if (part.columns == nullptr) {
+      message_ = std::move(part.message);
+      TakeMessage();
+    } else if (part.devices > static_cast<uint64_t>(header_.devices_size())) {
+      DamagedFrame(kStrangeDevice);
+    } else {
+      next_record_ += part.columns->count;
+      columns_ = std::move(part.columns);
+    }
+    return OkStatus();
+  }
+
+  void TakeMessage() {
     switch (message_.kind_case()) {
       case proto::Message::kBatch:
         TakeBatch();
@@ -325,7 +435,7 @@ class TraceReaderImpl : public TraceReader {
         observer_->OnMark(message_.mark());
         break;
       case proto::Message::kSummary:
-        if (const char* reason = WhyNotOurs(message_.summary(), frames_.offset());
+        if (const char* reason = WhyNotOurs(message_.summary(), frame_at_.second);
             reason != nullptr) {
           DamagedFrame(std::string("a summary that contradicts the trace: ") + reason);
           break;
@@ -343,7 +453,6 @@ class TraceReaderImpl : public TraceReader {
         if (HasUnknown(message_)) observer_->OnUnknown(message_);
         break;
     }
-    return OkStatus();
   }
 
   void TakeBatch() {
@@ -354,7 +463,7 @@ class TraceReaderImpl : public TraceReader {
     }
     if (decoder_.devices() > static_cast<uint64_t>(header_.devices_size())) {
       decoder_.Drop();
-      DamagedFrame("a record of a device that the header does not have");
+      DamagedFrame(kStrangeDevice);
       return;
     }
     frame_records_ += message_.batch().count();
@@ -373,6 +482,10 @@ class TraceReaderImpl : public TraceReader {
       loss.set_detail("operations that only a newer version knows");
       Report(loss);
     }
+    if (!as_columns_) return;
+    columns_ = shelf_.Take();
+    decoder_.TakeAll(fields_, columns_.get());
+    if (columns_->count == 0) columns_ = nullptr;
   }
 
   static bool HasUnknown(const google::protobuf::Message& message) {
@@ -400,7 +513,7 @@ class TraceReaderImpl : public TraceReader {
   void TakeNames(const proto::ProcessNames& names) {
     uint32_t id = names.first_id();
     for (const std::string& name : names.names()) {
-      // A writer has no more: what refers to one of these has no name.
+      // Writers have no more names: a record that refers to one of these has no name.
       if (id >= ProcessDictionary::kMaxNames) return;
       TakeName(id++, name);
     }
@@ -419,7 +532,7 @@ class TraceReaderImpl : public TraceReader {
   void AtEnd(uint64_t file_bytes) {
     at_end_ = true;
     if (damage_) {
-      // Behind the summary there are no records.
+      // There are no records after the summary.
       ReportDamage(summary_seen_ ? std::optional<uint64_t>(0) : std::nullopt);
     } else if (!summary_seen_ || !seek_table_seen_) {
       damage_ = {file_bytes, file_bytes, true,
@@ -454,13 +567,28 @@ class TraceReaderImpl : public TraceReader {
   const std::unique_ptr<ByteSource> source_;
   TraceObserver ignore_;
   TraceObserver* const observer_;
+  static constexpr const char* kStrangeDevice =
+      "a record of a device that the header does not have";
+
   FrameReader frames_;
+  ColumnShelf shelf_;
+  std::unique_ptr<FramesAhead> ahead_;  // null: each frame is decoded when it is asked for
   bool can_seek_ = false;
   proto::Header header_;
   std::optional<uint64_t> header_copy_at_;  // the frame that it was read from, if not the first
   uint64_t trace_ = 0;                      // FrameStart.trace of this trace
   std::optional<proto::Summary> summary_;
+  std::optional<uint64_t> summary_at_;  // where its frame lies, if it was read first of all
+  std::optional<FrameChoice> choice_;   // absent: nothing is skipped
+  uint64_t skipped_records_ = 0;
   std::map<uint32_t, std::string> names_;
+
+  std::unique_ptr<DecodedFrame> current_;  // where ahead_ gave the frame under way
+  std::vector<DecodedFrame::Part> parts_;  // of it, if it was decoded
+  size_t next_part_ = 0;
+  bool as_columns_ = false;
+  uint16_t fields_ = 0;
+  std::shared_ptr<RecordColumns> columns_;  // taken, not yet handed out
 
   std::string_view rest_;                   // of the frame, not yet parsed
   std::pair<uint64_t, uint64_t> frame_at_;  // where it lies in the file

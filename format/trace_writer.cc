@@ -20,9 +20,9 @@
 namespace blktape {
 namespace {
 
-// A plane of fewer bytes does not pay for an entropy table of its own (docs/trace_format.md).
+// A plane with fewer bytes is too small for its own entropy table (docs/trace_format.md).
 constexpr uint32_t kMinSplitRecords = 400;
-// A frame of nothing but losses or marks ends here too.
+// A frame that contains only losses or marks ends here too.
 constexpr size_t kFrameMessagesBytes = 4u << 20;
 // Before each may stand a batch and names.
 constexpr uint64_t kFrameMessages = kMaxFrameMessages / 4;
@@ -73,6 +73,7 @@ class TraceWriterImpl : public TraceWriter {
   Status WriteLoss(const proto::Loss& loss) override {
     RETURN_IF_ERROR(Usable());
     losses_.Add(loss);
+    contents_.AddOther();
     proto::Message message;
     *message.mutable_loss() = loss;
     return Append(&message);
@@ -82,6 +83,7 @@ class TraceWriterImpl : public TraceWriter {
     RETURN_IF_ERROR(Usable());
     proto::Message message;
     *message.mutable_anchor() = anchor;
+    contents_.AddAnchor();
     return Append(&message);
   }
 
@@ -89,12 +91,14 @@ class TraceWriterImpl : public TraceWriter {
     RETURN_IF_ERROR(Usable());
     proto::Message message;
     *message.mutable_mark() = mark;
+    contents_.AddOther();
     return Append(&message);
   }
 
   Status WriteUnknown(const proto::Message& unknown) override {
     RETURN_IF_ERROR(Usable());
     proto::Message message = unknown;
+    contents_.AddOther();
     return Append(&message);
   }
 
@@ -134,6 +138,7 @@ class TraceWriterImpl : public TraceWriter {
     return frames_.Sync();
   }
 
+  const LossTally& loss_tally() const override { return losses_; }
   uint64_t records() const override { return records_; }
   uint64_t bytes_written() const override { return frames_.offset_bytes(); }
 
@@ -145,6 +150,7 @@ class TraceWriterImpl : public TraceWriter {
 
   void Count(const IoRecord& record) {
     ++records_;
+    contents_.Add(record);
     ++records_by_op_[static_cast<int>(record.op)];
     if (record.op == Op::kRead) read_bytes_ += record.bytes;
     if (record.op == Op::kWrite || record.op == Op::kZoneAppend) write_bytes_ += record.bytes;
@@ -215,6 +221,7 @@ class TraceWriterImpl : public TraceWriter {
     sizes->set_flushes_asked(std::exchange(flushes_asked_, 0));
     sizes->set_flagged_writes(std::exchange(flagged_writes_, 0));
     queued_.clear();
+    contents_.AddQueuedSizes();
     AppendDelimited(message, &content_);
   }
 
@@ -246,7 +253,7 @@ class TraceWriterImpl : public TraceWriter {
     if (HasHeaderCopy(frame_number_) && !finished_) prefix += header_copy_;
     content_.insert(0, prefix);
     for (size_t& end : block_ends_) end += prefix.size();
-    index_.Add(frames_.offset_bytes(), first_ns, first_record);
+    index_.Add(frames_.offset_bytes(), first_ns, first_record, std::exchange(contents_, {}));
     const Status status = frames_.Write(content_, block_ends_);
     content_.clear();
     block_ends_.clear();
@@ -310,6 +317,7 @@ class TraceWriterImpl : public TraceWriter {
   uint64_t frame_records_ = 0;   // in content_
   uint64_t frame_messages_ = 0;  // of Append, likewise
   std::optional<int64_t> frame_first_ns_;
+  FrameContents contents_;  // of the frame
 
   ProcessDictionary processes_;
   uint32_t names_written_ = 0;

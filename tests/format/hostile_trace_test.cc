@@ -136,6 +136,14 @@ INSTANTIATE_TEST_SUITE_P(
                          summary->add_frames()->set_offset_bytes(20);
                          summary->add_frames()->set_offset_bytes(10);
                        }},
+        HostileSummary{"an index of a frame whose contents end before they begin",
+                       [](proto::Summary* summary) {
+                         summary->add_frames()->mutable_contents()->set_begin_lba(1);
+                       }},
+        HostileSummary{"an index of a frame whose contents end before they begin",
+                       [](proto::Summary* summary) {
+                         summary->add_frames()->mutable_contents()->set_least_bytes(1);
+                       }},
         HostileSummary{"more names of processes than a trace may have",
                        [](proto::Summary* summary) {
                          for (uint32_t i = 0; i <= ProcessDictionary::kMaxNames; ++i) {

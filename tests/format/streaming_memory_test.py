@@ -9,7 +9,7 @@ from tests.harness import cases
 BLKTAPE = "cli/blktape"
 MAKE_TRACE = "tests/support/make_trace"
 SMALL, LARGE = 100_000, 5_000_000
-# The seek table and the index of 17,000 short frames, 32 bytes each, and the allocator's moods.
+# The seek table of 17,000 short frames, 16 bytes each, their index of at most 4,096 entries, and the allocator's moods.
 SLACK_KIB = 3072
 
 

@@ -39,6 +39,9 @@ def _of_frames(summary: Any, end_bytes: int) -> str | None:
         if before is not None and (frame.offset_bytes <= before.offset_bytes or
                                    frame.first_record < before.first_record):
             return "an index of frames that is not in order"
+        if frame.contents.begin_lba > frame.contents.end_lba or \
+                frame.contents.least_bytes > frame.contents.most_bytes:
+            return "an index of a frame whose contents end before they begin"
         before = frame
     return None
 
