@@ -53,7 +53,7 @@ enum What : uint32_t {
 };
 enum Notify : uint32_t { kNotifyProcess = 0, kNotifyTimestamp = 1, kNotifyMessage = 2 };
 
-// Later than any machine runs: a time beyond it is no time.
+// Longer than any machine runs: a later time is invalid.
 constexpr int64_t kTimeMaxNs = int64_t{1} << 62;
 
 template <typename T>
@@ -114,7 +114,7 @@ Op OpOf(uint64_t category, uint32_t bytes) {
   if (category & kCatZoneOpen) return Op::kZoneOpen;
   if (category & kCatZoneClose) return Op::kZoneClose;
   if (category & kCatWrite) return Op::kWrite;
-  // A flush of the drive looks like a read of nothing.
+  // A flush of the drive looks like a zero-length read.
   if (bytes == 0 && (category & kCatFlush)) return Op::kFlush;
   return Op::kRead;
 }
@@ -205,7 +205,7 @@ void BlktraceDecoder::Decode(std::span<const std::byte> bytes, CaptureSink* sink
     carry_.assign(bytes.begin() + static_cast<ptrdiff_t>(used), bytes.end());
     return;
   }
-  // gcc 13 takes the insertion for an overflow if it has to make the room.
+  // gcc 13 reports an overflow in the insertion if it has to allocate.
   carry_.reserve(carry_.size() + bytes.size());
   carry_.insert(carry_.end(), bytes.begin(), bytes.end());
   const size_t used = DecodeSome(carry_, false, sink);
@@ -249,19 +249,19 @@ size_t BlktraceDecoder::DecodeSome(std::span<const std::byte> bytes, bool at_end
     const size_t record_bytes = header_bytes + header.payload_bytes;
     const bool plausible = what <= kWhatLast && header.cpu < kBlktraceStreamsPerFile &&
                            header.time_ns >= 0 && header.time_ns < kTimeMaxNs;
-    // A payload that begins as a record does is the next record: the length is damaged.
+    // A payload that looks like a record is the next record: the length is damaged.
     const bool length_wrong = header.payload_bytes >= sizeof(uint32_t) &&
                               rest.size() >= header_bytes + sizeof(uint32_t) &&
                               MagicAt(rest.subspan(header_bytes));
     if (plausible && rest.size() < record_bytes && !length_wrong) {
-      // Wait for the rest; at the end there is none, but what looks like a record may be damage
-      // with records behind it.
+      // Wait for the rest. At the end there is none, but what looks like a record may be damage
+      // with records after it.
       if (!at_end || !MagicWithin(rest.subspan(sizeof(uint32_t)))) return at;
     }
     const bool whole = rest.size() >= record_bytes && !length_wrong;
     const bool last = whole && rest.size() < record_bytes + sizeof(uint32_t);
     const bool followed = whole && !last && MagicAt(rest.subspan(record_bytes));
-    // After damage a magic may be there by chance: believe it if the next record follows it.
+    // After damage a magic number may occur by chance: accept it only if the next record follows.
     if (!plausible || (damage_begin_ && !followed && !last)) {
       if (!damage_begin_) damage_begin_ = offset_ + at;
       ++at;
@@ -289,8 +289,8 @@ void BlktraceDecoder::CheckSequence(const Header& header, CaptureSink* sink) {
   const auto [it, first] = streams_.try_emplace(key);
   StreamState& state = it->second;
   const uint32_t missing = header.sequence - state.last_sequence - 1;  // may have wrapped
-  // Going back means another recording begins; a trace may be a part cut from a longer one, so that
-  // its first number says nothing.
+  // A number that goes back means that another recording begins. A trace may be a part of a longer
+  // one, so its first number has no meaning.
   if (!first && missing > 0 && missing < (1u << 31)) {
     proto::Loss loss;
     loss.set_reason(proto::SEQUENCE_GAP);
@@ -320,8 +320,11 @@ void BlktraceDecoder::DecodeNotify(const Header& header, uint32_t what,
     anchor.set_monotonic_ns(header.time_ns);
     anchor.set_wall_ns(int64_t{seconds} * kNanosPerSecond + nanos);
     sink->OnAnchor(anchor);
+  } else if (what == kNotifyMessage && on_message_) {
+    // Padded with NUL bytes by some kernels.
+    const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
+    on_message_(header.pid, text.substr(0, text.find('\0')));
   }
-  // Messages (what an I/O scheduler notes) have no place in a trace of I/Os.
 }
 
 void BlktraceDecoder::DecodeRecord(const Header& header, std::span<const std::byte> payload,

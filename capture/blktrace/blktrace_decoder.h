@@ -2,37 +2,47 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/source/capture_source.h"
 
 namespace blktape {
 
-// Streams of a blktrace decoder are numbered `stream_base` + CPU, CPU below this.
+// The stream numbers of a blktrace decoder are `stream_base` + CPU; CPU numbers are below this.
 inline constexpr uint32_t kBlktraceStreamsPerFile = 4096;
 
-// Decodes blktrace's binary records, version 7 and 8, of either byte order, from bytes that come in
-// pieces of any size. Pure. Memory: one record (64 KiB) whatever the input.
+// Decodes blktrace's binary records, versions 7 and 8, in either byte order, from input in pieces
+// of any size. Pure. Memory: one record (64 KiB), whatever the input.
 //
-// Delivered: OnEvent (streams by the record's own cpu field, as a merged dump holds several),
-// OnProcessName, OnAnchor, OnLoss (SEQUENCE_GAP, DAMAGED_INPUT with byte range, TRUNCATED_INPUT,
-// UNDECODABLE_EVENT). Events of plugging, sleeping and the like are counted, not delivered.
+// Delivers OnEvent (the stream comes from the record's cpu field, because a merged dump contains
+// several), OnProcessName, OnAnchor and OnLoss (SEQUENCE_GAP, DAMAGED_INPUT with byte range,
+// TRUNCATED_INPUT, UNDECODABLE_EVENT). Events of plugging, sleeping and similar actions are
+// counted, not delivered.
 class BlktraceDecoder {
  public:
-  // `name` is what losses call the input: a path.
+  // `name` is the input's name in losses: a path.
   BlktraceDecoder(std::string name, uint32_t stream_base)
       : name_(std::move(name)), stream_base_(stream_base) {}
 
+  // A note that somebody (an I/O scheduler, whoever writes to the disk's file `msg` in debugfs) has
+  // left among the events, and who it was; 0 before Linux 5.10 or so.
+  using OnMessage = std::function<void(uint32_t pid, std::string_view text)>;
+  // Has messages delivered, which are passed over otherwise.
+  void ListenToMessages(OnMessage on_message) { on_message_ = std::move(on_message); }
+
   void Decode(std::span<const std::byte> bytes, CaptureSink* sink);
-  // The input has ended: a rest of a record becomes TRUNCATED_INPUT.
+  // The input has ended: a partial record becomes TRUNCATED_INPUT.
   void Finish(CaptureSink* sink);
 
   uint64_t bytes() const { return offset_ + carry_.size(); }
-  // Records decoded, notify records and uninteresting ones included.
+  // The number of records decoded, including notify records and records that are not delivered.
   uint64_t records() const { return records_; }
   // 7 or 8; 0 before the first record.
   int version() const { return version_; }
@@ -69,9 +79,11 @@ class BlktraceDecoder {
 
   std::string name_;
   uint32_t stream_base_;
-  std::vector<std::byte> carry_;          // the beginning of a record whose rest has not come
-  uint64_t offset_ = 0;                   // of carry_'s first byte, else of the next byte
-  std::optional<uint64_t> damage_begin_;  // garbage since here
+  OnMessage on_message_;
+  std::vector<std::byte> carry_;          // the start of an incomplete record
+  uint64_t offset_ = 0;                   // offset of carry_'s first byte, or of the next byte if
+                                          // carry_ is empty
+  std::optional<uint64_t> damage_begin_;  // start of invalid bytes
   bool swapped_ = false;
   int version_ = 0;
   uint64_t records_ = 0;

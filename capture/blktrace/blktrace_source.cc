@@ -24,6 +24,7 @@
 #include "base/units.h"
 #include "capture/blktrace/blktrace_abi.h"
 #include "capture/source/forwarding_sink.h"
+#include "capture/source/sink_buffer.h"
 #include "capture/source/source_errors.h"
 
 namespace blktape {
@@ -38,10 +39,15 @@ constexpr uint32_t kPieces = 4;
 constexpr size_t kReadBytes = 128 * 1024;
 // Of one relay, before the others get their turn.
 constexpr uint64_t kTurnBytes = 4 * 1024 * 1024;
-// Everything: the categories are OR-matched, and a split carries none but its direction, so a
-// choice of stages would lose it.
+// All categories: they are OR-matched, and a split has none except its direction, so selecting
+// stages would lose it.
 constexpr uint16_t kAllV1 = 0xffff;
 constexpr uint64_t kAllV2 = (uint64_t{1} << 32) - 1;
+// What threads of ours leave as a message, before the id they know themselves by.
+constexpr std::string_view kThreadMark = "blktape thread ";
+// Since it was left, a mark may still lie in a relay that is read after another one with I/O of its
+// thread.
+constexpr int64_t kMarkUnderWayNs = kNanosPerSecond;
 
 // The kernel reserves room in a relay and then writes the event, with interrupts held off. Whoever
 // reads meanwhile on another CPU takes what is not written yet, which is long where a virtual CPU
@@ -55,7 +61,8 @@ class CpuVisitor {
   CpuVisitor(const CpuVisitor&) = delete;
   CpuVisitor& operator=(const CpuVisitor&) = delete;
 
-  // Stays where it is if this thread may not go there, or the CPU is off and writes nothing.
+  // The thread stays on its CPU if it may not move there, or if that CPU is offline and writes
+  // nothing.
   void GoTo(uint32_t cpu) {
     if (!known_ || cpu >= CPU_SETSIZE) return;
     cpu_set_t one;
@@ -97,13 +104,31 @@ class BlktraceSource::Translator : public ForwardingSink {
     drop.set_device(disk_->device.dev);
     next().OnLoss(drop);
   }
-  // The session's own anchors are better: these are one a disk, at its start.
+  // The session's own anchors are better: these are one per disk, at its start.
   void OnAnchor(const proto::ClockAnchor& /*anchor*/) override {}
 
  private:
   BlktraceSource* source_;
   TracedDisk* disk_;
   uint32_t stream_;
+};
+
+// Puts our own ids to what our threads have done, in a PID namespace.
+class BlktraceSource::OwnNames : public ForwardingSink {
+ public:
+  OwnNames(const BlktraceSource* source, CaptureSink* sink)
+      : ForwardingSink(sink), source_(source) {}
+
+  void OnEvent(uint32_t stream, const BlockEvent& event) override {
+    const auto own = source_->own_pids_.find(event.pid);
+    if (own == source_->own_pids_.end()) return next().OnEvent(stream, event);
+    BlockEvent named = event;
+    named.pid = OwnId(own->second);
+    next().OnEvent(stream, named);
+  }
+
+ private:
+  const BlktraceSource* source_;
 };
 
 BlktraceSource::BlktraceSource(std::vector<Disk> devices, const BlktraceOptions& options)
@@ -131,6 +156,7 @@ Status BlktraceSource::Start() {
     if (started.ok()) continue;
     for (TracedDisk& disk : disks_) TearDown(&disk);
     disks_.clear();
+    messages_.clear();
     return ExplainSourceFailure(started, name());
   }
   return OkStatus();
@@ -143,6 +169,10 @@ Status BlktraceSource::StartDisk(TracedDisk* disk, uint32_t index) {
   ASSIGN_OR_RETURN(const std::string folder, SetUp(disk));
   RETURN_IF_ERROR(OpenRelays(disk, index, debugfs_->folder() + "/block/" + folder));
   disk->last_drop_check_ns = Clock::Monotonic()->NowNs();
+  if (LocalPidNamespace()) {
+    const std::string messages = debugfs_->folder() + "/block/" + folder + "/msg";
+    messages_.emplace_back(open(messages.c_str(), O_WRONLY | O_CLOEXEC));
+  }
   if (ioctl(disk->file.get(), kBlktraceStart) != 0) return ErrnoStatus(errno, "BLKTRACESTART");
   return OkStatus();
 }
@@ -179,7 +209,7 @@ Result<std::string> BlktraceSource::SetUp(TracedDisk* disk) {
       mkdir(state_folder_.c_str(), 0755);
       disk->state_path = state_folder_ + "/blktrace-" + device;
       unlink(disk->state_path.c_str());
-      // Without it, a crash's leftover is not recognised as ours: a message then, no harm.
+      // Without it, tracing left by a crash is not recognised as ours: this only costs a message.
       Result<std::unique_ptr<ByteSink>> note = CreateFile(disk->state_path);
       if (note.ok()) {
         const std::string owner = OwnPidAndStart();
@@ -234,6 +264,14 @@ Status BlktraceSource::OpenRelays(TracedDisk* disk, uint32_t index, const std::s
     relay.decoder = std::make_unique<BlktraceDecoder>(
         disk->device.description.name() + fmt::format(" relay of CPU {}", cpu),
         index * kBlktraceStreamsPerFile);
+    // Before Linux 5.10 or so the kernel does not say who left it.
+    relay.decoder->ListenToMessages([this](uint32_t pid, std::string_view text) {
+      uint32_t own = 0;
+      if (pid == 0 || !text.starts_with(kThreadMark)) return;
+      text.remove_prefix(kThreadMark.size());
+      const auto parsed = std::from_chars(text.data(), text.data() + text.size(), own);
+      if (parsed.ec == std::errc() && !messages_.empty()) own_pids_[pid] = own;
+    });
     disk->relays.push_back(std::move(relay));
   }
   if (disk->relays.empty()) {
@@ -244,7 +282,7 @@ Status BlktraceSource::OpenRelays(TracedDisk* disk, uint32_t index, const std::s
 
 void BlktraceSource::NoteEnd(TracedDisk* disk) {
   if (!disk->set_up) return;
-  // What is set up on the disk from here on is somebody else's.
+  // From here on, tracing set up on the disk belongs to another program.
   disk->set_up = false;
   unlink(disk->state_path.c_str());
   // A disk that is pulled has lost its size before its tracing ends.
@@ -256,6 +294,21 @@ void BlktraceSource::NoteEnd(TracedDisk* disk) {
 std::optional<proto::LossReason> BlktraceSource::Ended(const Disk& device) const {
   const auto ended = ended_.find(device.dev);
   return ended == ended_.end() ? std::nullopt : std::optional(ended->second);
+}
+
+void BlktraceSource::SetOwnPids(const std::vector<uint32_t>& pids) {
+  // What the kernel called one that has ended may be somebody else by now.
+  std::erase_if(own_pids_, [&](const auto& one) {
+    return std::find(pids.begin(), pids.end(), one.second) == pids.end();
+  });
+}
+
+void BlktraceSource::MarkThread() {
+  if (messages_.empty()) return;
+  const std::string mark = fmt::format("{}{}", kThreadMark, gettid());
+  // On each disk, as some may be gone.
+  for (const UniqueFd& disk : messages_) (void)!write(disk.get(), mark.data(), mark.size());
+  marked_ns_ = Clock::Monotonic()->NowNs();
 }
 
 void BlktraceSource::TearDown(TracedDisk* disk) {
@@ -322,6 +375,23 @@ void BlktraceSource::ReportDropped(TracedDisk* disk, CaptureSink* sink) {
 Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   bool drained = true;
+  if (messages_.empty()) {
+    RETURN_IF_ERROR(ReadRelays(max_bytes_each, &drained, sink));
+  } else {
+    OwnNames named(this, sink);
+    SinkBuffer held;
+    const bool hold = now_ns - marked_ns_ < kMarkUnderWayNs;
+    RETURN_IF_ERROR(
+        ReadRelays(max_bytes_each, &drained, hold ? static_cast<CaptureSink*>(&held) : &named));
+    held.Replay(&named);
+  }
+  for (TracedDisk& disk : disks_) ReportDropped(&disk, sink);
+  // What an unfinished relay still holds may be of any age: the watermark waits for it.
+  if (drained) sink->OnWatermark(now_ns - kCommitMarginNs);
+  return OkStatus();
+}
+
+Status BlktraceSource::ReadRelays(uint64_t max_bytes_each, bool* drained, CaptureSink* sink) {
   CpuVisitor visitor;
   size_t most_relays = 0;
   for (const TracedDisk& disk : disks_) most_relays = std::max(most_relays, disk.relays.size());
@@ -330,12 +400,9 @@ Status BlktraceSource::ReadAll(uint64_t max_bytes_each, CaptureSink* sink) {
       if (i >= disk.relays.size()) continue;
       visitor.GoTo(disk.relays[i].cpu);
       ASSIGN_OR_RETURN(const bool empty, ReadRelay(&disk, &disk.relays[i], max_bytes_each, sink));
-      drained = drained && empty;
+      *drained = *drained && empty;
     }
   }
-  for (TracedDisk& disk : disks_) ReportDropped(&disk, sink);
-  // What an unfinished relay still holds may be of any age: the watermark waits for it.
-  if (drained) sink->OnWatermark(now_ns - kCommitMarginNs);
   return OkStatus();
 }
 
@@ -363,7 +430,7 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
   kernel_lost_ = 0;
   for (size_t i = 0; i < disks_.size(); ++i) {
     TracedDisk& disk = disks_[i];
-    // A pulled disk has taken its counter along.
+    // The counter of a removed disk is gone.
     kernel_lost_ += std::max(ReadDropped(disk), disk.loss.reported());
     bool here = false;
     for (Relay& relay : disk.relays) {
@@ -372,7 +439,7 @@ Status BlktraceSource::Stop(CaptureSink* sink) {
       Translator translator(this, &disk, relay, sink);
       relay.decoder->Finish(&translator);
     }
-    // One that was pulled, be it a moment ago, has nothing to stop.
+    // There is nothing to stop on a removed disk.
     if (here && errors[i] != 0 && status.ok()) {
       status = ErrnoStatus(errors[i], "BLKTRACESTOP on " + disk.device.description.name());
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,14 +23,14 @@ namespace blktape {
 
 struct BlktraceOptions {
   uint64_t buffer_bytes_per_cpu = 0;  // 0: PlanBuffersHere()
-  // Where a running recording notes whose it is, so that what a crash left in the kernel can be
-  // told from another recorder's.
+  // The folder where a running recording stores its owner, so that tracing left in the kernel by a
+  // crash can be distinguished from another recorder's.
   std::string state_folder = "/run/blktape";
 };
 
-// Records by the kernel's blktrace facility: one set of per-CPU relay files a disk, in debugfs. For
-// machines that have nothing else; a kernel in lockdown refuses it. One recorder a disk. One
-// thread.
+// Records with the kernel's blktrace facility: one set of per-CPU relay files per disk, in debugfs.
+// For machines without the other facilities; a kernel in lockdown refuses it. Only one recorder per
+// disk. One thread.
 class BlktraceSource : public LiveSource {
  public:
   BlktraceSource(std::vector<Disk> devices, const BlktraceOptions& options);
@@ -44,7 +45,9 @@ class BlktraceSource : public LiveSource {
   uint64_t buffer_bytes_per_cpu() const override { return buffer_bytes_per_cpu_; }
   Result<uint64_t> KernelLost() override;
   std::optional<proto::LossReason> Ended(const Disk& device) const override;
-  // The relay's size is fixed while it runs.
+  void SetOwnPids(const std::vector<uint32_t>& pids) override;
+  void MarkThread() override;
+  // The relay's size is fixed while tracing runs.
   Result<bool> Grow(uint64_t /*limit_bytes*/) override { return false; }
 
  private:
@@ -65,18 +68,20 @@ class BlktraceSource : public LiveSource {
     int64_t last_drop_check_ns = 0;
   };
   class Translator;
+  class OwnNames;
 
   Status StartDisk(TracedDisk* disk, uint32_t index);
   // Returns the disk's folder name in debugfs/block.
   Result<std::string> SetUp(TracedDisk* disk);
   Status OpenRelays(TracedDisk* disk, uint32_t index, const std::string& folder);
   bool RemoveDead(TracedDisk* disk) const;
-  // What belonged to the tracing of the disk is gone in the kernel, and not by us.
+  // The kernel's tracing of the disk has ended, and not through us.
   void NoteEnd(TracedDisk* disk);
   void TearDown(TracedDisk* disk);
-  // Reads a relay until it has no more or `max_bytes` were read; true if it has no more.
+  // Reads a relay until it is empty or `max_bytes` were read; true if it is empty.
   Result<bool> ReadRelay(TracedDisk* disk, Relay* relay, uint64_t max_bytes, CaptureSink* sink);
   Status ReadAll(uint64_t max_bytes_each, CaptureSink* sink);
+  Status ReadRelays(uint64_t max_bytes_each, bool* drained, CaptureSink* sink);
   uint64_t ReadDropped(const TracedDisk& disk) const;
   void ReportDropped(TracedDisk* disk, CaptureSink* sink);
 
@@ -86,8 +91,12 @@ class BlktraceSource : public LiveSource {
   std::optional<KernelFs> debugfs_;
   std::vector<TracedDisk> disks_;
   std::vector<std::byte> buffer_;
-  uint64_t kernel_lost_ = 0;                               // after Stop
-  std::unordered_map<uint32_t, proto::LossReason> ended_;  // by dev_t
+  // In a PID namespace: each disk's file for messages, and what they told of our threads.
+  std::vector<UniqueFd> messages_;
+  std::atomic<int64_t> marked_ns_{0};                // when the last of our threads has left one
+  std::unordered_map<uint32_t, uint32_t> own_pids_;  // the kernel's id to our own
+  uint64_t kernel_lost_ = 0;                         // valid after Stop
+  std::unordered_map<uint32_t, proto::LossReason> ended_;  // reason, by dev_t
 };
 
 }  // namespace blktape

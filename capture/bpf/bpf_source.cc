@@ -49,26 +49,26 @@
 namespace blktape {
 namespace {
 
-// A completion without an issue, of which nobody knows when it was queued, is an I/O begun before
-// us as long as this has not passed: the block layer's time-out.
+// Until this time has passed (the block layer's timeout), a completion without an issue and without
+// a known queue time belongs to an I/O that began before the recording.
 constexpr int64_t kLongestIoNs = 30 * kNanosPerSecond;
-// What is waiting is fetched at least this often, however quiet.
+// Waiting records are fetched at least this often, even when there are few.
 constexpr int kLongestNapMs = 50;
-// A completion takes its stamp first and is in the ring a moment later; a virtual CPU that loses
-// its core in between can take milliseconds.
+// A completion takes its timestamp first and is in the ring a moment later; if a virtual CPU loses
+// its core in between, this can take milliseconds.
 constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
-// A backlog is delivered in slices of time, each from all CPUs: so what waits to be put into order
-// is no more than that of a moment, however large the rings.
+// A backlog is delivered in slices of time, each from all CPUs. So only the records of a moment
+// wait for sorting, however large the rings are.
 constexpr int64_t kSliceNs = 50 * kNanosPerMilli;
 // Counts of sizes are read this often: there are thousands of them.
 constexpr int64_t kSizesIntervalNs = kNanosPerSecond / 4;
-// For disks that come while we record: so many, with so many slots together.
+// Reserved for disks that appear during recording: this many disks, with this many slots together.
 constexpr uint32_t kSpareDevices = 4;
 constexpr uint32_t kSpareSlots = 16'384;
-// So many turns without a record, and the next one is to wake us. Long enough (half a second) for
-// what is held back to become old and be written.
+// After this many turns without a record, the next record must wake us. Long enough (half a second)
+// for held records to become old and be written.
 constexpr uint32_t kQuietTurns = 10;
-// Between two looks at a name that is being written.
+// Time between two checks of a name that is being written.
 constexpr int64_t kNamePauseNs = 50 * kNanosPerMicro;
 
 // A header of the ring and a record fill a cache line.
@@ -114,7 +114,7 @@ class BpfSource : public LiveSource {
   void Release();
   // True if there was something.
   bool Drain(CaptureSink* sink);
-  // Waits for news, with fewer wake-ups the longer there are none.
+  // Waits for new records, with fewer wake-ups the longer there are none.
   Status Wait(int timeout_ms);
   void LearnNames();
   void LearnOwnPids();
@@ -135,7 +135,8 @@ class BpfSource : public LiveSource {
   uint32_t slot_count_ = 0;
   uint32_t slots_used_ = 0;  // the rest is for disks that come later
   uint32_t quiet_turns_ = 0;
-  // Of those that write what the programs know as own; freed places are the recording thread's.
+  // Threads of the recorder that the programs know as own; freed entries are set to the recording
+  // thread.
   std::mutex own_pids_mutex_;
   std::map<uint32_t, uint32_t> own_pids_by_seen_;  // the kernel's id to ours, where they differ
   uint64_t ring_bytes_ = 0;
@@ -159,7 +160,7 @@ QueueShape ShapeOf(const Disk& disk) {
 
 constexpr blktape_device kNoDevice = {.dev = ~0u, .base = 0, .tags = 0, .queues = 0};
 
-// The programs may be looking: its number comes last, and goes first.
+// The programs may read this concurrently: the number is written last, and removed first.
 void BpfSource::ShowDevice(size_t index, const blktape_device& device) {
   auto& shown = skeleton_->bss->devices[index];
   std::atomic_ref(shown.dev).store(kNoDevice.dev);
@@ -177,7 +178,7 @@ Status BpfSource::Add(const Disk& disk) {
   };
   if (shape.queues == 0 && !any_bio_based_) return cannot("it has no queue of requests");
   const uint32_t slots = shape.queues * (shape.tags + 1);
-  // What a disk had that is gone fits the one that comes back; else what is left over.
+  // A returning disk gets the slots of the disk that is gone; otherwise unused ones.
   size_t index = devices_.size();
   for (size_t i = 0; i < devices_.size(); ++i) {
     const auto& old = skeleton_->bss->devices[i];
@@ -250,7 +251,7 @@ Status BpfSource::Load() {
   const int error = block_bpf::load(skeleton_);
   if (error != 0) {
     const int err = -error;
-    // EACCES comes from the verifier as well, to those who may load programs.
+    // The verifier also returns EACCES, to users who may load programs.
     if (err == EPERM || (err == EACCES && geteuid() != 0)) {
       return Status(StatusCode::kPermissionDenied,
                     "bpf: the kernel does not let this user load programs\n"
@@ -284,7 +285,7 @@ void BpfSource::ChoosePrograms() {
 
 Status BpfSource::OpenMaps() {
   rings_ = std::make_unique<RingSet>(bpf_map__fd(skeleton_->maps.rings), cpus_);
-  // Also a CPU that is off has a ring: many machines have more places for CPUs than CPUs.
+  // An offline CPU also has a ring: many machines have more possible CPUs than CPUs.
   RETURN_IF_ERROR(rings_->Make(options_.ring_bytes_per_cpu != 0
                                    ? options_.ring_bytes_per_cpu
                                    : PlanBuffersHere(cpus_).bytes_per_cpu / 2));
@@ -301,8 +302,7 @@ Status BpfSource::OpenMaps() {
 void BpfSource::SetWakeMask() {
   constexpr uint64_t kRecordBytes = sizeof(blktape_finished) + BPF_RINGBUF_HDR_SZ;
   ring_bytes_ = rings_->bytes_per_cpu();
-  // A quarter of a ring is what may wait for us. Each wake-up takes a core from the I/O that is
-  // recorded, and another one idles behind it.
+  // At most a quarter of a ring may wait for us. Each wake-up takes a core from the recorded I/O.
   skeleton_->bss->wake_mask =
       static_cast<uint32_t>(std::bit_floor(ring_bytes_ / 4 / kRecordBytes)) - 1;
 }
@@ -330,7 +330,7 @@ Status BpfSource::Start() {
     Release();
     return status;
   }
-  // In this order: whose request begins after begun_ns, its issue was seen.
+  // This order ensures that the issue of every request that begins after begun_ns was seen.
   std::atomic_ref(skeleton_->bss->recording).store(1);
   started_ns_ = last_drain_ns_ = Clock::Monotonic()->NowNs();
   std::atomic_ref(skeleton_->bss->begun_ns).store(static_cast<uint64_t>(started_ns_));
@@ -352,7 +352,7 @@ void BpfSource::Deliver(uint32_t stream, IoRecord record, CaptureSink* sink) {
   record.device = devices_[record.device].dev;
   if (!own_pids_by_seen_.empty()) {
     const auto own = own_pids_by_seen_.find(*record.pid);
-    if (own != own_pids_by_seen_.end()) record.pid = own->second;
+    if (own != own_pids_by_seen_.end()) record.pid = OwnId(own->second);
   }
   sink->OnFinished(stream, record, names_.Find(*record.pid));
 }
@@ -368,7 +368,7 @@ void BpfSource::LearnNames() {
       name_ring_->Pop();
     }
     name_ring_->Release();
-    // One that is being written holds up those behind it, whose records may be there already.
+    // A record that is being written blocks those after it, which may be complete already.
     const int64_t now_ns = Clock::Monotonic()->NowNs();
     if (!name_ring_->Busy() || now_ns >= give_up_ns) return;
     Clock::Monotonic()->SleepUntilNs(now_ns + kNamePauseNs);
@@ -399,7 +399,7 @@ void BpfSource::DeliverUntil(int64_t ns, CaptureSink* sink) {
   }
 }
 
-// What is before `ns` has been delivered, as far as it was there to be.
+// Everything before `ns` has been delivered, as far as it was available.
 void BpfSource::SettleUntil(int64_t ns, CaptureSink* sink) {
   sink->OnWatermark(RingSet::WrittenUntil(rings_->rings(), ns) - kCommitMarginNs);
 }
@@ -407,8 +407,8 @@ void BpfSource::SettleUntil(int64_t ns, CaptureSink* sink) {
 bool BpfSource::Drain(CaptureSink* sink) {
   bool any = false;
   const int64_t now_ns = Clock::Monotonic()->NowNs();
-  // The name of a process is told before its first record: whose record is seen here, its name is
-  // seen after.
+  // A process's name is sent before its first record: if its record is seen here, its name will be
+  // seen afterwards.
   rings_->Look();
   LearnNames();
   if (skeleton_->rodata->pid_namespace_inode != 0) LearnOwnPids();
@@ -462,7 +462,7 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
          "a tag or queue beyond those the disk had at the start");
   report(proto::UNDECODABLE_EVENT, total.unknown_op, told_.unknown_op,
          "requests of an operation that is not known");
-  // Not of the rings: larger ones would not help.
+  // Not caused by the rings: larger ones would not help.
   report(proto::MISSING_START_TIME, total.bio_table_full, told_.bio_table_full,
          "table of bios full");
   report(proto::MISSING_START_TIME, total.missing_start, told_.missing_start, "");
@@ -480,8 +480,8 @@ void BpfSource::ReportLosses(int64_t from_ns, int64_t to_ns, CaptureSink* sink) 
   told_ = total;
 }
 
-// What is still in its slot when recording ends was issued and has not completed; likewise the bios
-// that a bio-based device has.
+// A request still in its slot when recording ends was issued and has not completed; likewise the
+// bios of a bio-based device.
 void BpfSource::ReportInFlight(CaptureSink* sink) {
   std::vector<blktape_slot> waiting;
   for (uint32_t i = 0; i < slot_count_; ++i) {
@@ -495,7 +495,7 @@ void BpfSource::ReportInFlight(CaptureSink* sink) {
     if (bpf_map_lookup_elem(bios, &key, &slot) == 0) waiting.push_back(slot);
   }
   if (waiting.empty()) return;
-  // They lie by tag, and some are too old to be put into order behind here.
+  // They are ordered by tag, and some are too old to be sorted after this point.
   std::ranges::sort(waiting, {}, [](const blktape_slot& slot) {
     return slot.start_ns != 0 ? slot.start_ns : slot.issue_ns;
   });
@@ -512,7 +512,7 @@ void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
   const auto stays = [&](uint32_t pid) {
     return std::find(pids.begin(), pids.end(), pid) != pids.end();
   };
-  // What is to be forgotten of a place that another one takes.
+  // What must be forgotten about an entry that another thread takes.
   LearnOwnPids();
   std::erase_if(own_pids_by_seen_, [&](const auto& pair) { return !stays(pair.second); });
   const std::lock_guard lock(own_pids_mutex_);
@@ -521,18 +521,18 @@ void BpfSource::SetOwnPids(const std::vector<uint32_t>& pids) {
     std::atomic_ref(skeleton_->bss->own_pids[i]).store(0);
     std::atomic_ref(skeleton_->bss->own_pids_seen[i]).store(0);
   }
-  // Those that are there already keep their places: the programs may be looking.
+  // Existing entries keep their places: the programs may read them concurrently.
   for (const uint32_t pid : pids) AddOwnPid(pid);
 }
 
-// A thread's first I/O comes before anybody else knows of it: what the kernel calls it can only be
-// seen of what was queued when its id was there.
+// A thread calls this before its first I/O: the kernel's id of the thread is only seen for bios
+// queued while its entry exists.
 void BpfSource::MarkThread() {
   const std::lock_guard lock(own_pids_mutex_);
   if (skeleton_ != nullptr) AddOwnPid(static_cast<uint32_t>(gettid()));
 }
 
-// With own_pids_mutex_ held. Where all places are taken SetOwnPids will have one.
+// Requires own_pids_mutex_. If all entries are taken, SetOwnPids will free one.
 void BpfSource::AddOwnPid(uint32_t pid) {
   auto& own = skeleton_->bss->own_pids;
   if (std::find(std::begin(own), std::end(own), pid) != std::end(own)) return;
@@ -554,11 +554,11 @@ void BpfSource::LearnOwnPids() {
 }
 
 Status BpfSource::Wait(int timeout_ms) {
-  // Programs wake us only when a ring fills, or a busy disk would cost a wake-up an I/O.
+  // Programs wake us only when a ring fills; otherwise a busy disk would cost a wake-up per I/O.
   if (quiet_turns_ < kQuietTurns) return rings_->Wait(std::min(timeout_ms, kLongestNapMs));
   std::atomic_ref asleep(skeleton_->bss->asleep);
   asleep.store(1);
-  // What came before that woke nobody.
+  // Records that came before that woke nobody.
   rings_->Look();
   const Status waited = rings_->Wait(OldestCompletion() ? 0 : timeout_ms);
   asleep.store(0);

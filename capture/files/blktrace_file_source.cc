@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "base/ring_queue.h"
 #include "base/units.h"
+#include "capture/files/step_by_time.h"
+#include "capture/source/ignoring_sink.h"
 
 namespace blktape {
 namespace {
-
-constexpr size_t kChunkBytes = 65536;
-// Decoded items kept ahead, so that an item's successors tell whether its stamp is a stray one.
-constexpr size_t kAhead = 64;
-// Events delivered between two watermarks.
-constexpr int kEventsPerPoll = 4096;
-// Of what no event follows.
-constexpr int64_t kNoPlace = std::numeric_limits<int64_t>::max();
 
 // "sda" of "/x/sda.blktrace.0.zst"; empty if the file is called otherwise.
 std::string DiskOf(std::string_view path) {
@@ -29,29 +24,26 @@ std::string DiskOf(std::string_view path) {
 }  // namespace
 
 // One file, decoded a chunk at a time. What the decoder delivers waits here.
-class BlktraceFileSource::Input : private CaptureSink {
+class BlktraceFileSource::Input : private IgnoringSink {
  public:
   Input(std::unique_ptr<ByteSource> source, uint32_t number)
-      : source_(std::move(source)), number_(number), buffer_(kChunkBytes) {
+      : source_(std::move(source)), number_(number), buffer_(kStepChunkBytes) {
     Rewind();
   }
 
-  // Reads on until more than kAhead items wait or the file has ended.
+  // Reads on until more than kStepAhead items wait or the file has ended.
   Status Fill() {
     bool read = false;
-    while (!ended_ && items_.size() <= kAhead) {
+    while (!ended_ && items_.size() <= kStepAhead) {
       RETURN_IF_ERROR(ReadChunk(this));
       read = true;
     }
     if (!read) return OkStatus();
-    // The place in time of an item is no later than that of any that follow it.
-    int64_t earliest_ns = kNoPlace;
-    for (size_t i = items_.size(); i-- > 0;) {
-      if (items_[i].kind == Item::kEvent) {
-        earliest_ns = std::min(earliest_ns, items_[i].event.time_ns);
-      }
-      items_[i].place_ns = earliest_ns;
-    }
+    SetPlaces(
+        [](const Item& item) {
+          return item.kind == Item::kEvent ? std::optional(item.event.time_ns) : std::nullopt;
+        },
+        &items_);
     return OkStatus();
   }
 
@@ -95,7 +87,7 @@ class BlktraceFileSource::Input : private CaptureSink {
   }
 
   std::string disk() const { return DiskOf(source_->name()); }
-  uint64_t bytes() const { return decoder_->bytes(); }
+  uint64_t read_bytes() const { return decoder_->bytes(); }
   int version() const { return decoder_->version(); }
 
  private:
@@ -154,12 +146,6 @@ class BlktraceFileSource::Input : private CaptureSink {
     losses_.push_back(loss);
     Push(Item::kLoss);
   }
-  // A decoder of events delivers none of these.
-  void OnWatermark(int64_t /*ns*/) override {}
-  void OnFinished(uint32_t /*stream*/, const IoRecord& /*record*/,
-                  const ProcessComm& /*comm*/) override {}
-  void OnQueuedSizes(Op /*op*/, uint64_t /*bytes*/, uint64_t /*count*/) override {}
-  void OnFlaggedWrites(uint64_t /*count*/) override {}
 
   std::unique_ptr<ByteSource> source_;
   uint32_t number_;
@@ -172,7 +158,7 @@ class BlktraceFileSource::Input : private CaptureSink {
 };
 
 // What the first pass learns of one file.
-class BlktraceFileSource::Scan : public CaptureSink {
+class BlktraceFileSource::Scan : public IgnoringSink {
  public:
   struct Device {
     bool queued = false;
@@ -192,13 +178,6 @@ class BlktraceFileSource::Scan : public CaptureSink {
   void OnAnchor(const proto::ClockAnchor& anchor) override {
     if (!anchor_) anchor_ = anchor;
   }
-  void OnWatermark(int64_t /*ns*/) override {}
-  void OnFinished(uint32_t /*stream*/, const IoRecord& /*record*/,
-                  const ProcessComm& /*comm*/) override {}
-  void OnQueuedSizes(Op /*op*/, uint64_t /*bytes*/, uint64_t /*count*/) override {}
-  void OnFlaggedWrites(uint64_t /*count*/) override {}
-  void OnProcessName(uint32_t /*pid*/, const ProcessComm& /*comm*/) override {}
-  void OnLoss(const proto::Loss& /*loss*/) override {}
 
   std::map<uint32_t, Device> devices_;
   std::vector<uint32_t> order_;  // of appearance
@@ -222,7 +201,7 @@ Status BlktraceFileSource::Start() {
   for (const std::unique_ptr<Input>& input : inputs_) {
     Scan scan;
     RETURN_IF_ERROR(input->ReadAll(&scan));
-    bytes_total_ += input->bytes();
+    bytes_total_ += input->read_bytes();
     if (version_ == 0) version_ = input->version();
     for (const uint32_t dev : scan.order_) {
       if (std::find(order.begin(), order.end(), dev) == order.end()) order.push_back(dev);
@@ -265,24 +244,15 @@ Status BlktraceFileSource::Start() {
   return OkStatus();
 }
 
-BlktraceFileSource::Input* BlktraceFileSource::Earliest() {
-  Input* earliest = nullptr;
-  for (const std::unique_ptr<Input>& input : inputs_) {
-    if (input->empty()) continue;
-    if (earliest == nullptr || input->place_ns() < earliest->place_ns()) earliest = input.get();
-  }
-  return earliest;
-}
-
 Result<bool> BlktraceFileSource::Poll(int /*timeout_ms*/, CaptureSink* sink) {
   for (const std::unique_ptr<Input>& input : inputs_) RETURN_IF_ERROR(input->Fill());
-  for (int i = 0; i < kEventsPerPoll; ++i) {
-    Input* input = Earliest();
+  for (int i = 0; i < kStepItems; ++i) {
+    Input* input = Earliest(inputs_);
     if (input == nullptr) return false;
     input->DeliverOne(anchor_shift_ns_, sink);
     RETURN_IF_ERROR(input->Fill());
   }
-  const Input* next = Earliest();
+  const Input* next = Earliest(inputs_);
   if (next != nullptr && next->place_ns() != kNoPlace) sink->OnWatermark(next->place_ns());
   return true;
 }
@@ -293,10 +263,6 @@ std::string BlktraceFileSource::description() const {
   return "blktrace version " + std::to_string(version_);
 }
 
-double BlktraceFileSource::progress() const {
-  uint64_t done = 0;
-  for (const std::unique_ptr<Input>& input : inputs_) done += input->bytes();
-  return bytes_total_ == 0 ? 1 : static_cast<double>(done) / static_cast<double>(bytes_total_);
-}
+double BlktraceFileSource::progress() const { return ShareRead(inputs_, bytes_total_); }
 
 }  // namespace blktape

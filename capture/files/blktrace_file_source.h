@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "base/byte_stream.h"
-#include "base/ring_queue.h"
 #include "capture/blktrace/blktrace_decoder.h"
 #include "capture/files/file_source.h"
 
 namespace blktape {
 
 // Reads blktrace's binary files: the per-CPU files of one or several disks, or a dump that
-// `blkparse -d` has merged. All files are read in step by time, so that memory stays bounded
-// however long they are. In a dump times are relative to its first event while the wall clock is
-// not; then the anchor is moved to the dump's zero.
+// `blkparse -d` has merged. All files are read in parallel by time, so that memory is bounded
+// however long they are. In a dump, times are relative to its first event but the wall clock is
+// not; the anchor is then moved to the dump's time zero.
 class BlktraceFileSource : public FileSource {
  public:
-  // The inputs can be read twice from their start.
+  // The inputs must be readable twice from their start.
   explicit BlktraceFileSource(std::vector<std::unique_ptr<ByteSource>> inputs);
   ~BlktraceFileSource() override;
 
@@ -36,8 +35,6 @@ class BlktraceFileSource : public FileSource {
  private:
   class Input;
   class Scan;
-
-  Input* Earliest();
 
   std::vector<std::unique_ptr<Input>> inputs_;
   std::vector<Disk> devices_;

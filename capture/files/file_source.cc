@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -155,11 +156,13 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return result;
 }
 
+constexpr std::string_view kPerCpuInfix = ".blktrace.";
+
 // The members of a per-CPU set, in the order of their CPUs.
 std::vector<std::string> PerCpuFiles(const std::string& base) {
   const std::filesystem::path path(base);
   std::filesystem::path folder = path.parent_path();
-  const std::string prefix = path.filename().string() + ".blktrace.";
+  const std::string prefix = path.filename().string() + std::string(kPerCpuInfix);
   std::map<std::pair<size_t, std::string>, std::string> files;  // shorter numbers first
   std::error_code error;
   for (const auto& entry :
@@ -194,6 +197,30 @@ Result<std::vector<std::string>> ResolveInputs(const std::vector<std::string>& a
     paths.insert(paths.end(), set.begin(), set.end());
   }
   return paths;
+}
+
+std::vector<std::string> MissingPerCpuFiles(const std::vector<std::string>& paths) {
+  // "sda.blktrace.0" also of "sda.blktrace.0.zst": one CPU's file may be compressed.
+  const auto without_suffix = [](const std::string& path) {
+    const size_t number = path.rfind(kPerCpuInfix);
+    if (number == std::string::npos) return std::string();
+    return path.substr(0, path.find_first_not_of("0123456789", number + kPerCpuInfix.size()));
+  };
+  std::set<std::string> bases;
+  std::set<std::string> named;
+  for (const std::string& path : paths) {
+    const std::string file = without_suffix(path);
+    if (file.empty()) continue;
+    named.insert(file);
+    bases.insert(file.substr(0, file.rfind(kPerCpuInfix)));
+  }
+  std::vector<std::string> missing;
+  for (const std::string& base : bases) {
+    for (const std::string& file : PerCpuFiles(base)) {
+      if (!named.contains(without_suffix(file))) missing.push_back(file);
+    }
+  }
+  return missing;
 }
 
 std::vector<FileFormatName> FileFormats() {

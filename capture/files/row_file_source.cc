@@ -10,19 +10,16 @@
 #include "base/ring_queue.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "capture/files/step_by_time.h"
+#include "capture/source/ignoring_sink.h"
 
 namespace blktape {
 namespace {
 
-constexpr size_t kChunkBytes = 65536;
-// Items kept ahead, so that an item's successors tell whether its time is a stray one.
-constexpr size_t kAhead = 64;
-constexpr int kItemsPerPoll = 4096;
-// Event texts are written in order of time but for what came from several CPUs at once.
+// Event texts are written in order of time, except for events from several CPUs at once.
 constexpr int64_t kEventSlackNs = kNanosPerSecond;
-constexpr int64_t kNoPlace = std::numeric_limits<int64_t>::max();
 constexpr uint32_t kStreamsPerFile = 4096;
-// A file that names a new device in every row is none.
+// A file with a new device in every row does not have this format.
 constexpr size_t kMostDevices = 65536;
 
 }  // namespace
@@ -101,20 +98,15 @@ class RowFileSource::Input : private RowSink {
     return source_->Seek(0);
   }
 
-  // Reads on until more than kAhead items wait or the file has ended.
+  // Reads on until more than kStepAhead items wait or the file has ended.
   Status Fill(CaptureSink* sink) {
     bool read = false;
-    while (!ended_ && items_.size() <= kAhead) {
+    while (!ended_ && items_.size() <= kStepAhead) {
       RETURN_IF_ERROR(ReadChunk(sink));
       read = true;
     }
     if (!read) return OkStatus();
-    // The place in time of an item is no later than that of any that follow it.
-    int64_t earliest_ns = kNoPlace;
-    for (size_t i = items_.size(); i-- > 0;) {
-      earliest_ns = std::min(earliest_ns, items_[i].at_ns);
-      items_[i].place_ns = earliest_ns;
-    }
+    SetPlaces([](const Item& item) { return std::optional(item.at_ns); }, &items_);
     return OkStatus();
   }
 
@@ -173,16 +165,16 @@ class RowFileSource::Input : private RowSink {
   };
 
   Status ReadChunk(CaptureSink* sink) {
-    // What the importer has left lies at the front.
+    // The bytes that the importer has left are at the front.
     if (begin_ > 0) {
       std::copy(buffer_.begin() + static_cast<ptrdiff_t>(begin_),
                 buffer_.begin() + static_cast<ptrdiff_t>(end_), buffer_.begin());
       end_ -= begin_;
       begin_ = 0;
     }
-    if (buffer_.size() < end_ + kChunkBytes) buffer_.resize(end_ + kChunkBytes);
+    if (buffer_.size() < end_ + kStepChunkBytes) buffer_.resize(end_ + kStepChunkBytes);
     const Result<size_t> got =
-        source_->Read(std::as_writable_bytes(std::span(buffer_).subspan(end_, kChunkBytes)));
+        source_->Read(std::as_writable_bytes(std::span(buffer_).subspan(end_, kStepChunkBytes)));
     if (!got.ok() && got.status().code() != StatusCode::kDataLoss) return got.status();
     const size_t count = got.ok() ? *got : 0;
     read_bytes_ += count;
@@ -295,19 +287,8 @@ Status RowFileSource::Rewind() {
 }
 
 Status RowFileSource::Start() {
-  // Listens to nothing: the first pass is for the devices, and for what would make it fail.
-  class Nothing : public CaptureSink {
-    void OnEvent(uint32_t /*stream*/, const BlockEvent& /*event*/) override {}
-    void OnWatermark(int64_t /*ns*/) override {}
-    void OnFinished(uint32_t /*stream*/, const IoRecord& /*record*/,
-                    const ProcessComm& /*comm*/) override {}
-    void OnQueuedSizes(Op /*op*/, uint64_t /*bytes*/, uint64_t /*count*/) override {}
-    void OnFlaggedWrites(uint64_t /*count*/) override {}
-    void OnProcessName(uint32_t /*pid*/, const ProcessComm& /*comm*/) override {}
-    void OnAnchor(const proto::ClockAnchor& /*anchor*/) override {}
-    void OnLoss(const proto::Loss& /*loss*/) override {}
-  };
-  Nothing nothing;
+  // The first pass is for the devices, and for what would make it fail.
+  IgnoringSink nothing;
   RETURN_IF_ERROR(Rewind());
   while (true) {
     ASSIGN_OR_RETURN(const bool more, DeliverSome(&nothing));
@@ -333,20 +314,11 @@ Status RowFileSource::Start() {
   return Rewind();
 }
 
-RowFileSource::Input* RowFileSource::Earliest() {
-  Input* earliest = nullptr;
-  for (const std::unique_ptr<Input>& input : inputs_) {
-    if (input->empty()) continue;
-    if (earliest == nullptr || input->place_ns() < earliest->place_ns()) earliest = input.get();
-  }
-  return earliest;
-}
-
 Result<bool> RowFileSource::DeliverSome(CaptureSink* sink) {
   sink_ = sink;
   for (const std::unique_ptr<Input>& input : inputs_) RETURN_IF_ERROR(input->Fill(sink));
-  for (int i = 0; i < kItemsPerPoll; ++i) {
-    Input* input = Earliest();
+  for (int i = 0; i < kStepItems; ++i) {
+    Input* input = Earliest(inputs_);
     if (input == nullptr) {
       sorter_->Flush();
       if (!std::exchange(ended_, true)) DeliverEnd(sink);
@@ -356,7 +328,7 @@ Result<bool> RowFileSource::DeliverSome(CaptureSink* sink) {
     RETURN_IF_ERROR(failed_);
     RETURN_IF_ERROR(input->Fill(sink));
   }
-  const Input* next = Earliest();
+  const Input* next = Earliest(inputs_);
   if (next != nullptr && next->place_ns() != kNoPlace &&
       next->place_ns() > std::numeric_limits<int64_t>::min() + kEventSlackNs) {
     sink->OnWatermark(next->place_ns() - kEventSlackNs);
@@ -390,10 +362,6 @@ Result<bool> RowFileSource::Poll(int /*timeout_ms*/, CaptureSink* sink) {
 
 Status RowFileSource::Stop(CaptureSink* /*sink*/) { return OkStatus(); }
 
-double RowFileSource::progress() const {
-  uint64_t done = 0;
-  for (const std::unique_ptr<Input>& input : inputs_) done += input->read_bytes();
-  return bytes_total_ == 0 ? 1 : static_cast<double>(done) / static_cast<double>(bytes_total_);
-}
+double RowFileSource::progress() const { return ShareRead(inputs_, bytes_total_); }
 
 }  // namespace blktape

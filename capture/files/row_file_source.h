@@ -16,12 +16,12 @@
 
 namespace blktape {
 
-// Reads one or several files of a format of rows or events (capture/import) together, in step by
-// time. Rows may be up to `window` rows out of place; a file that is more so is refused before
+// Reads one or several files of a format of rows or events (capture/import) in parallel, by time. A
+// row may be up to `window` rows out of order; a file with a larger disorder is refused before
 // anything is delivered.
 class RowFileSource : public FileSource {
  public:
-  // The inputs can be read twice from their start.
+  // The inputs must be readable twice from their start.
   RowFileSource(ImportFormat format, std::vector<std::unique_ptr<ByteSource>> inputs,
                 size_t window = 131'072);
   ~RowFileSource() override;
@@ -43,7 +43,6 @@ class RowFileSource : public FileSource {
 
   Status Rewind();
   Result<bool> DeliverSome(CaptureSink* sink);
-  Input* Earliest();
   void DeliverEnd(CaptureSink* sink);
 
   const ImportFormat format_;

@@ -30,6 +30,12 @@ int64_t FurtherCommitsNs(const std::string& folder) {
   return type == XFS_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC ? 100 * kNanosPerSecond : 0;
 }
 
+// As records and events name them.
+std::vector<uint32_t> OwnIds(std::vector<uint32_t> tids) {
+  for (uint32_t& tid : tids) tid = LiveSource::OwnId(tid);
+  return tids;
+}
+
 std::string FolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
@@ -153,7 +159,7 @@ void CaptureSession::SetOwnPids() {
   std::vector<uint32_t> pids = OwnPids();
   if (pids == own_pids_) return;
   own_pids_ = std::move(pids);
-  pipeline_->SetOwnPids(own_pids_);
+  pipeline_->SetOwnPids(OwnIds(own_pids_));
   source_->SetOwnPids(own_pids_);
 }
 
@@ -162,7 +168,7 @@ CapturePipelineOptions CaptureSession::PipelineOptions() {
   // The window that a crash may cost is divided among waiting for older I/Os in flight, the file's
   // frame, and reading the rings.
   options.hold_ns = options_.crash_window_ns / 5;
-  options.own_pids = OwnPids();
+  options.own_pids = OwnIds(OwnPids());
   options.is_own = [this](const IoRecord& record, const ProcessComm& comm) {
     return !own_disks_.empty() && judge_.IsOwn(record, CommView(comm));
   };
@@ -216,11 +222,23 @@ void CaptureSession::CheckDevices() {
     news_.push_back(loss.detail());
     // At the end none comes under its number any more; the source has stopped, and what it told
     // last is still to be written as this disk's.
-    if (finished_) continue;
-    source_->Remove(devices_[i]);
-    pipeline_->RemoveDevice(devices_[i].dev);
+    if (!finished_) gone_.push_back({devices_[i], now_ns});
   }
   devices_checked_ns_ = now_ns;
+}
+
+void CaptureSession::RemoveGone(bool all) {
+  if (gone_.empty()) return;  // at nearly every turn
+  const int64_t now_ns = Clock::Monotonic()->NowNs();
+  std::erase_if(gone_, [&](const Gone& one) {
+    if (!all && now_ns - one.noticed_ns < options_.check_interval_ns &&
+        !options_.sysfs.HasNumber(one.disk.dev)) {
+      return false;
+    }
+    source_->Remove(one.disk);
+    pipeline_->RemoveDevice(one.disk.dev);
+    return true;
+  });
 }
 
 void CaptureSession::LookForDisks() {
@@ -247,6 +265,7 @@ bool CaptureSession::WantsNewFile() const {
 }
 
 std::vector<Disk> CaptureSession::AddArrived() {
+  RemoveGone(/*all=*/true);
   std::vector<Disk> added;
   for (const Disk& disk : std::exchange(arrived_, {})) {
     const Status status = source_->Add(disk);
@@ -278,6 +297,7 @@ bool CaptureSession::CheckWorld() {
 Result<bool> CaptureSession::Turn(int timeout_ms) {
   ASSIGN_OR_RETURN(bool more, source_->Poll(timeout_ms, pipeline_.get()));
   RETURN_IF_ERROR(pipeline_->status());
+  RemoveGone(/*all=*/false);
   RETURN_IF_ERROR(CheckClocks());
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   if (now_ns >= next_tick_ns_) {
@@ -335,7 +355,7 @@ Status CaptureSession::Rotate(const std::string& next_path) {
     news_.push_back(mark.detail() + ": recorded from here on");
     RETURN_IF_ERROR(file_->WriteMark(mark));
   }
-  lost_before_ += (*old)->lost_events();
+  lost_before_ += (*old)->loss_tally().lost_events();
   finisher_.Give(*std::move(old), summary);
   SetOwnPids();
   return OkStatus();
@@ -351,7 +371,7 @@ Status CaptureSession::Finish() {
   pipeline_->FillSummary(&summary);
   *summary.mutable_end() = ReadClocks().anchor();
   Status closed = file_->Finish(summary);
-  lost_before_ += file_->lost_events();
+  lost_before_ += file_->loss_tally().lost_events();
   // Now that nothing is recorded any more: it reads and writes the whole file.
   if (closed.ok()) {
     ++files_finished_;
@@ -369,7 +389,7 @@ LiveFigures CaptureSession::Figures(bool begin_interval) {
   const int64_t now_ns = Clock::Monotonic()->NowNs();
   counter_.Fill(now_ns, begin_interval, &figures);
   figures.elapsed_ns = now_ns - start_.monotonic_ns;
-  figures.lost_events = lost_before_ + (finished_ ? 0 : file_->lost_events());
+  figures.lost_events = lost_before_ + (finished_ ? 0 : file_->loss_tally().lost_events());
   const CaptureCounts counts = pipeline_->counts();
   figures.own_excluded = counts.own_excluded;
   figures.filtered = counts.filtered;

@@ -107,6 +107,9 @@ class CaptureSession {
   Status CheckClocks();
   // Reports disks that vanished, or that the source can tell no more of.
   void CheckDevices();
+  // Removes disks that vanished, once what the rings still had of them is read or another disk has
+  // the number; all: at once.
+  void RemoveGone(bool all);
   // Notes disks that have come.
   void LookForDisks();
   // Has the source record what has come; the disks that it took.
@@ -121,6 +124,11 @@ class CaptureSession {
   SessionOptions options_;
   std::vector<Disk> devices_;
   std::vector<bool> present_;  // by device
+  struct Gone {
+    Disk disk;
+    int64_t noticed_ns;
+  };
+  std::vector<Gone> gone_;     // not removed yet
   std::vector<Disk> arrived_;  // to be recorded from the next file on
   int64_t arrived_ns_ = 0;
   std::string census_;

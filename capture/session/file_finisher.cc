@@ -83,7 +83,7 @@ bool FileFinisher::has_room() const {
 
 void FileFinisher::Give(std::unique_ptr<RecordingFile> file, const proto::Summary& summary) {
   std::unique_lock lock(mutex_);
-  const uint64_t lost_events = file->lost_events();
+  const uint64_t lost_events = file->loss_tally().lost_events();
   waiting_.push_back({std::move(file), summary, lost_events});
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   work_.notify_all();
@@ -179,7 +179,8 @@ void FileFinisher::FinishWaiting(std::unique_lock<std::mutex>* lock) {
     std::erase_if(ended_writers_,
                   [&](const Writer& one) { return now_ns - one.ended_ns > kLongestIoNs; });
     ended_writers_.push_back({job.file->file().thread_id(), now_ns});
-    finished_.push_back({job.file->path(), status, job.file->lost_events() - job.lost_events});
+    finished_.push_back(
+        {job.file->path(), status, job.file->loss_tally().lost_events() - job.lost_events});
     if (status.ok()) to_compact_.push_back(std::move(job.file));
     waiting_.pop_front();
   }

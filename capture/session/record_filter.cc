@@ -67,6 +67,20 @@ bool RecordFilter::Keeps(const IoRecord& record) const {
   });
 }
 
+bool RecordFilter::MayKeep(const proto::FrameContents& contents) const {
+  uint32_t ops = 0;
+  for (const Op op : ops_) ops |= 1u << static_cast<uint32_t>(op);
+  if (ops_.empty()) ops = ~ops;
+  if ((contents.ops() & ops) == 0) return false;
+  if (ranges_.empty() || (contents.ops_without_address() & ops) != 0) return true;
+  const uint64_t begin = contents.begin_lba();
+  const uint64_t end = contents.end_lba();
+  const bool to_the_last = end == std::numeric_limits<uint64_t>::max();
+  return std::ranges::any_of(ranges_, [&](const Range& range) {
+    return begin <= range.last.sectors && (to_the_last || end > range.first.sectors);
+  });
+}
+
 std::vector<std::string> RecordFilter::Words() const {
   std::vector<std::string> words;
   for (const Op op : ops_) words.push_back(std::string("op=") + OpName(op));

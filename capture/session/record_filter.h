@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "format/trace.pb.h"
 
 namespace blktape {
 
@@ -22,6 +23,8 @@ class RecordFilter {
   Status AddRange(std::string_view range);
 
   bool Keeps(const IoRecord& record) const;
+  // Whether it may keep a record of frames with such contents.
+  bool MayKeep(const proto::FrameContents& contents) const;
   bool empty() const { return ops_.empty() && ranges_.empty(); }
   // For Header.filters: "op=read,write", "lba=0-2047".
   std::vector<std::string> Words() const;

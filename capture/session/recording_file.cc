@@ -37,13 +37,8 @@ Status RecordingFile::Write(const IoRecord& record) {
   return writer_->Write(record);
 }
 
-void RecordingFile::CountLoss(const proto::Loss& loss) {
-  if (MeansLostEvents(loss.reason())) lost_events_ += loss.has_count() ? loss.count() : 1;
-}
-
 Status RecordingFile::WriteLoss(const proto::Loss& loss) {
   dirty_ = true;
-  CountLoss(loss);
   return writer_->WriteLoss(loss);
 }
 

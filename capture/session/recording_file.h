@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "capture/session/live_figures.h"
 #include "capture/session/trace_file.h"
 #include "format/io_record.h"
+#include "format/loss.h"
 #include "format/trace.pb.h"
 #include "format/trace_copier.h"
 #include "format/trace_writer.h"
@@ -38,6 +38,7 @@ class RecordingFile : public TraceWriter {
   Status FlushFrame(bool sync) override { return writer_->FlushFrame(sync); }
   // Finishes the trace and gives the file its name.
   Status Finish(const proto::Summary& extra) override;
+  const LossTally& loss_tally() const override { return writer_->loss_tally(); }
   uint64_t records() const override { return writer_->records(); }
   uint64_t bytes_written() const override {
     return compact_bytes_.value_or(writer_->bytes_written());
@@ -52,9 +53,6 @@ class RecordingFile : public TraceWriter {
   void Compact(const SinkWrap& wrap = {});
 
   bool paused() const { return paused_since_ns_.has_value(); }
-  // Sum of the losses of events stored so far; reports without a count count as one.
-  // Any thread.
-  uint64_t lost_events() const { return lost_events_.load(); }
   const TraceFile& file() const { return *file_; }
   const std::string& path() const { return path_; }
 
@@ -63,14 +61,12 @@ class RecordingFile : public TraceWriter {
       : path_(std::move(path)), file_(std::move(file)), counter_(counter) {}
 
   Status Resume();
-  void CountLoss(const proto::Loss& loss);
 
   std::string path_;
   std::unique_ptr<TraceFile> file_;
   std::unique_ptr<TraceWriter> writer_;  // writes to file_
   FigureCounter* counter_;
-  bool dirty_ = true;  // the header
-  std::atomic<uint64_t> lost_events_{0};
+  bool dirty_ = true;                      // the header
   uint64_t frames_ = 0;                    // ended by Tick()
   std::optional<uint64_t> compact_bytes_;  // of the file, once it was rewritten
   // While the disk is full: since when, and what was dropped.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -39,28 +38,11 @@ bool MeansFull(int err) { return err == ENOSPC || err == EDQUOT; }
 
 Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
                                                      const TraceFileOptions& options) {
-  if (access(path.c_str(), F_OK) == 0) {
-    return Status(StatusCode::kAlreadyExists, path + " exists; nothing is ever overwritten");
-  }
-  const std::string partial = path + ".partial";
   const int64_t made_ns = Clock::Monotonic()->NowNs();
-  UniqueFd fd(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd) {
-    if (errno == EEXIST) {
-      return Status(StatusCode::kAlreadyExists,
-                    partial +
-                        " exists: a recording that runs or has died\n  try:  another name, "
-                        "or: blktape recover " +
-                        partial);
-    }
-    return ErrnoStatus(errno, partial);
-  }
-  // By it info and recover tell a recording that runs from one whose recorder has died. Where locks
-  // do not exist (some network file systems) the file is as good without.
-  (void)flock(fd.get(), LOCK_EX | LOCK_NB);
-  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, made_ns, options));
+  ASSIGN_OR_RETURN(PartialFile partial, PartialFile::Create(path));
+  std::unique_ptr<TraceFile> file(new TraceFile(std::move(partial), path, made_ns, options));
   if (file->FreeBytes() == 0u) {
-    unlink(partial.c_str());
+    file->file_->Remove();
     return Status(StatusCode::kResourceExhausted,
                   path +
                       ": its disk is full, but for what is left to others\n  try:  another "
@@ -72,11 +54,12 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path,
   return file;
 }
 
-TraceFile::TraceFile(UniqueFd fd, std::string path, int64_t made_ns,
+TraceFile::TraceFile(PartialFile file, std::string path, int64_t made_ns,
                      const TraceFileOptions& options)
-    : fd_(std::move(fd)),
+    : file_(std::move(file)),
+      fd_(file_->fd()),
       path_(std::move(path)),
-      options_(ScaledToDisk(options, fd_.get())),
+      options_(ScaledToDisk(options, fd_)),
       syncs_{{made_ns, made_ns, 0}},
       thread_([this] { Run(); }) {}
 
@@ -115,7 +98,7 @@ Status TraceFile::Sync() {
   work_.notify_all();
   done_.wait(lock, [&] { return !status_.ok() || full_ || syncs_done_ >= wanted; });
   if (status_.ok() && syncs_done_ < wanted) {
-    return Status(StatusCode::kResourceExhausted, path_ + ".partial: no space left on the device");
+    return Status(StatusCode::kResourceExhausted, file_->path() + ": no space left on the device");
   }
   return status_;
 }
@@ -140,14 +123,13 @@ Status TraceFile::Finish() {
   RETURN_IF_ERROR(status_);
   if (!queue_.empty()) {
     return Status(StatusCode::kResourceExhausted,
-                  path_ + ".partial: no space left on the device to finish it");
+                  file_->path() + ": no space left on the device to finish it");
   }
-  if (ftruncate(fd_.get(), static_cast<off_t>(written_bytes_)) != 0 || fsync(fd_.get()) != 0) {
-    return ErrnoStatus(errno, path_ + ".partial");
+  if (ftruncate(fd_, static_cast<off_t>(written_bytes_)) != 0) {
+    return ErrnoStatus(errno, file_->path());
   }
-  // Locked until it has its name: nobody takes it for a dead recorder's in between.
-  const Status named = RenameDurably(path_ + ".partial", path_);
-  fd_.reset();
+  const Status named = file_->GiveName();
+  file_.reset();
   return named;
 }
 
@@ -193,7 +175,7 @@ void TraceFile::Run() {
 
 std::optional<uint64_t> TraceFile::FreeBytes() const {
   struct statvfs info{};
-  if (fstatvfs(fd_.get(), &info) != 0 || info.f_blocks == 0) return std::nullopt;
+  if (fstatvfs(fd_, &info) != 0 || info.f_blocks == 0) return std::nullopt;
   const uint64_t size_bytes = static_cast<uint64_t>(info.f_blocks) * info.f_frsize;
   const uint64_t free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
   const uint64_t left_bytes =
@@ -205,7 +187,7 @@ uint64_t TraceFile::LackingBytes() const {
   constexpr uint64_t kLowBytes = 64 * 1024 * 1024;
   struct statvfs info{};
   const std::optional<uint64_t> free_bytes = FreeBytes();
-  if (!free_bytes || fstatvfs(fd_.get(), &info) != 0) return 0;
+  if (!free_bytes || fstatvfs(fd_, &info) != 0) return 0;
   const uint64_t size_bytes = static_cast<uint64_t>(info.f_blocks) * info.f_frsize;
   const uint64_t low_bytes = std::min(kLowBytes, size_bytes / 50);
   return low_bytes - std::min(low_bytes, *free_bytes);
@@ -217,7 +199,7 @@ bool TraceFile::HasRoom(uint64_t end_bytes) {
   const uint64_t wanted = end_bytes + options_.reserve_bytes;
   if (!can_allocate_ || wanted <= allocated_bytes_) return true;
   const uint64_t target = wanted + options_.reserve_bytes;
-  if (fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(allocated_bytes_),
+  if (fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(allocated_bytes_),
                 static_cast<off_t>(target - allocated_bytes_)) == 0) {
     allocated_bytes_ = target;
     return true;
@@ -231,12 +213,12 @@ bool TraceFile::HasRoom(uint64_t end_bytes) {
 Status TraceFile::Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const {
   *done = 0;
   while (*done < bytes.size()) {
-    const ssize_t put = pwrite(fd_.get(), bytes.data() + *done, bytes.size() - *done,
-                               static_cast<off_t>(offset + *done));
+    const ssize_t put =
+        pwrite(fd_, bytes.data() + *done, bytes.size() - *done, static_cast<off_t>(offset + *done));
     if (put < 0) {
       if (errno == EINTR) continue;
       return ErrnoStatus(errno,
-                         path_ + ".partial: write at offset " + std::to_string(offset + *done));
+                         file_->path() + ": write at offset " + std::to_string(offset + *done));
     }
     *done += static_cast<uint64_t>(put);
   }
@@ -270,7 +252,7 @@ uint64_t TraceFile::UnsyncedBlockBytes() const {
   if (written_bytes_ == synced_bytes_) return 0;
   struct statvfs info{};
   const uint64_t block =
-      fstatvfs(fd_.get(), &info) == 0 && info.f_bsize > 0 ? info.f_bsize : uint64_t{4096};
+      fstatvfs(fd_, &info) == 0 && info.f_bsize > 0 ? info.f_bsize : uint64_t{4096};
   return (written_bytes_ + block - 1) / block * block - synced_bytes_ / block * block;
 }
 
@@ -280,15 +262,15 @@ void TraceFile::SyncNow(std::unique_lock<std::mutex>* lock) {
   synced_bytes_ = written_bytes_;
   if (syncs_.size() > kSyncsRemembered) syncs_.pop_front();
   lock->unlock();
-  const int err = fdatasync(fd_.get()) == 0 || errno == EINVAL ? 0 : errno;
+  const int err = fdatasync(fd_) == 0 || errno == EINVAL ? 0 : errno;
   // Without its name on the disk no frame would survive a power loss. Here, where what it causes is
   // known as ours.
-  if (!std::exchange(name_synced_, true)) (void)SyncFolderOf(path_ + ".partial");
+  if (!std::exchange(name_synced_, true)) (void)file_->SyncName();
   lock->lock();
   syncs_.back().end_ns = Clock::Monotonic()->NowNs();
   syncs_done_ = wanted;
   if (err != 0 && !MeansFull(err) && status_.ok()) {
-    status_ = ErrnoStatus(err, path_ + ".partial: fdatasync");
+    status_ = ErrnoStatus(err, file_->path() + ": fdatasync");
   }
   done_.notify_all();
 }

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/byte_stream.h"
-#include "base/file.h"
 #include "base/status.h"
+#include "format/partial_file.h"
 
 namespace blktape {
 
@@ -91,7 +91,7 @@ class TraceFile : public ByteSink {
   size_t queued_bytes() const;
 
  private:
-  TraceFile(UniqueFd fd, std::string path, int64_t made_ns, const TraceFileOptions& options);
+  TraceFile(PartialFile file, std::string path, int64_t made_ns, const TraceFileOptions& options);
 
   void Run();
   // With `lock` held on entry and exit; released while the disk works.
@@ -104,7 +104,8 @@ class TraceFile : public ByteSink {
   bool HasRoom(uint64_t end_bytes);
   Status Put(std::span<const std::byte> bytes, uint64_t offset, uint64_t* done) const;
 
-  UniqueFd fd_;
+  std::optional<PartialFile> file_;  // absent once it has its name
+  const int fd_;                     // its own
   std::string path_;
   TraceFileOptions options_;
 

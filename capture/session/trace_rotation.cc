@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "format/partial_file.h"
 #include "host/machine.h"
 
 namespace blktape {
@@ -56,7 +57,7 @@ std::string RotatedPath(const std::string& folder, const std::vector<std::string
 std::string FreePath(const std::string& path) {
   std::error_code error;
   const auto taken = [&](const std::string& one) {
-    return fs::exists(one, error) || fs::exists(one + ".partial", error);
+    return fs::exists(one, error) || fs::exists(PartialPath(one), error);
   };
   const fs::path whole(path);
   const std::string stem = (whole.parent_path() / whole.stem()).string();

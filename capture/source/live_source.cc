@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/process.h"
 #include "host/machine.h"
 
 namespace blktape {
@@ -11,7 +12,15 @@ namespace {
 
 constexpr uint64_t kMiB = 1024 * 1024;
 
+// Above all ids that Linux gives to processes (PID_MAX_LIMIT, 1 << 22).
+constexpr uint32_t kOwnIds = 1u << 30;
+
 }  // namespace
+
+uint32_t LiveSource::OwnId(uint32_t tid) {
+  static const bool is_local = LocalPidNamespace().has_value();
+  return is_local ? kOwnIds | tid : tid;
+}
 
 BufferPlan PlanBuffers(uint64_t memory_bytes, uint32_t cpus,
                        std::optional<uint64_t> allowed_bytes) {

@@ -27,21 +27,21 @@ namespace fs = std::filesystem;
 // An event takes its time stamp first and is committed a moment later; a virtual CPU that loses its
 // core in between can take milliseconds.
 constexpr int64_t kCommitMarginNs = 20 * kNanosPerMilli;
-// A CPU under flood must not keep us from the others: so many pages of one ring before another is
-// looked at, which is what waits in the merger beyond the one that is furthest behind.
+// One busy CPU must not keep us from reading the others: this is the maximum number of pages read
+// from one ring before the next. It also limits what waits in the merger.
 constexpr int kPagesAtOnce = 8;
 // Of all rings, before the rest of the recorder gets its turn.
 constexpr int kPagesPerTurn = 2048;
 // What is waiting is fetched at least this often while I/O flows.
 constexpr int kLongestNapMs = 100;
-// So many turns without an event, and the next one is to wake us. Long enough (a second) for what
-// is held back to become old and be written.
+// After this many turns without an event, the next event must wake us. Long enough (a second) for
+// held records to become old and be written.
 constexpr uint32_t kQuietTurns = 10;
 constexpr int64_t kRefreshIntervalNs = 2 * kNanosPerSecond;
 // Per cent of a full ring that ends a Poll early.
 constexpr std::string_view kWakePercent = "25";
 constexpr std::string_view kWakeAtOnce = "0";
-// What threads of ours write, before the id they know themselves by.
+// The text that our threads write before their own id.
 constexpr std::string_view kThreadMark = "tid ";
 
 // Numbers that lie at most `gap` apart are one range.
@@ -61,7 +61,8 @@ std::string FilterOfRanges(const std::vector<uint32_t>& devs, uint32_t gap) {
 
 }  // namespace
 
-// Between a decoder and the session: puts the disk for its partitions, and numbers to gaps.
+// Between a decoder and the session: replaces partitions by their disk, and sets the counts of
+// gaps.
 class TracefsSource::Translator : public ForwardingSink {
  public:
   Translator(TracefsSource* source, Ring* ring, CaptureSink* sink)
@@ -75,7 +76,7 @@ class TracefsSource::Translator : public ForwardingSink {
     BlockEvent moved = event;
     if (disk != source_->disk_of_.end()) moved.device = disk->second;
     const auto own = source_->own_pids_.find(event.pid);
-    if (own != source_->own_pids_.end()) moved.pid = own->second;
+    if (own != source_->own_pids_.end()) moved.pid = OwnId(own->second);
     next().OnEvent(stream, moved);
   }
   void OnLoss(const proto::Loss& loss) override {
@@ -93,7 +94,7 @@ class TracefsSource::Translator : public ForwardingSink {
     counted.set_count(count);
     next().OnLoss(counted);
   }
-  // A mark of one of our threads: who wrote it, and what it takes itself for.
+  // A mark of one of our threads: the kernel's id of the writer, and the thread's own id.
   void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
     const std::string_view text = CommView(comm);
     uint32_t own = 0;
@@ -213,10 +214,17 @@ void TracefsSource::MarkThread() {
   (void)!write(marker_.get(), mark.data(), mark.size());
 }
 
+void TracefsSource::SetOwnPids(const std::vector<uint32_t>& pids) {
+  // What the kernel called one that has ended may be somebody else by now.
+  std::erase_if(own_pids_, [&](const auto& one) {
+    return std::find(pids.begin(), pids.end(), one.second) == pids.end();
+  });
+}
+
 void TracefsSource::Remove(const Disk& disk) {
   std::erase_if(devices_, [&](const Disk& one) { return one.dev == disk.dev; });
   std::erase_if(disk_of_, [&](const auto& pair) { return pair.second == disk.dev; });
-  // A filter without a disk would let all through.
+  // A filter without a disk would match all events.
   if (!devices_.empty()) (void)SetFilter();
 }
 
@@ -289,7 +297,7 @@ Result<bool> TracefsSource::ReadRings(int max_pages, CaptureSink* sink) {
     ASSIGN_OR_RETURN(const bool drained, ReadRing(ring, kPagesAtOnce, sink));
     if (drained) {
       waiting.pop_back();
-      pages -= kPagesAtOnce;  // an idle CPU costs nobody's turn
+      pages -= kPagesAtOnce;  // an idle CPU does not use up a turn
       continue;
     }
     ring->read_to_ns = ring->decoder->last_ns().value_or(0);
@@ -339,7 +347,7 @@ Status TracefsSource::Stop(CaptureSink* sink) {
     RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/enable", "0"));
   }
   RETURN_IF_ERROR(instance_->Set("tracing_on", "0"));
-  // In turns here too: a backlog read ring by ring would not fit what the merger may hold.
+  // In turns here too: a backlog read ring by ring would exceed what the merger may hold.
   for (bool drained = false; !drained;) {
     ASSIGN_OR_RETURN(drained, ReadRings(kPagesPerTurn, sink));
   }

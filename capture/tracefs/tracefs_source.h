@@ -25,8 +25,8 @@ struct TracefsOptions {
   uint64_t buffer_bytes_per_cpu = 0;  // 0: PlanBuffersHere()
 };
 
-// Records by the block tracepoints of the kernel, through a tracing instance of its own: works
-// without BTF, under lockdown=integrity, and beside any other tracer. One thread.
+// Records the kernel's block tracepoints through a private tracing instance. Works without BTF,
+// under lockdown=integrity, and beside other tracers. One thread.
 class TracefsSource : public LiveSource {
  public:
   TracefsSource(std::vector<Disk> devices, const TracefsOptions& options);
@@ -42,6 +42,7 @@ class TracefsSource : public LiveSource {
   Result<bool> Grow(uint64_t limit_bytes) override;
   Status Add(const Disk& disk) override;
   void Remove(const Disk& disk) override;
+  void SetOwnPids(const std::vector<uint32_t>& pids) override;
   void MarkThread() override;
 
  private:
@@ -50,8 +51,8 @@ class TracefsSource : public LiveSource {
     uint32_t cpu = 0;
     UniqueFd pages;
     UniqueFd stats;
-    // The kernel has made no ring for this CPU, as it was never on: poll() calls that an error at
-    // once, for ever.
+    // The kernel has no ring for this CPU, because the CPU was never online. poll() would always
+    // return at once with an error for it.
     bool absent = false;
     int64_t read_to_ns = 0;
     std::unique_ptr<FtracePageDecoder> decoder;
@@ -62,18 +63,18 @@ class TracefsSource : public LiveSource {
   Status Configure();
   Status LoadFormats();
   Status OpenRings();
-  // The kernel's filter: the disks and their partitions, by device number.
+  // Sets the kernel's event filter to the device numbers of the disks and their partitions.
   Status SetFilter();
-  // Every two seconds: partitions that appear, CPUs that come on.
+  // Called every two seconds: looks for new partitions and CPUs that came online.
   Status Refresh();
-  // Reads at most `max_pages`; true if the ring had no more.
+  // Reads at most `max_pages`; true if the ring is then empty.
   Result<bool> ReadRing(Ring* ring, int max_pages, CaptureSink* sink);
-  // At most `max_pages` of all rings together, always of the one that is furthest behind; true if
-  // none had more.
+  // Reads at most `max_pages` of all rings together, always from the ring that is furthest behind;
+  // true if all are then empty.
   Result<bool> ReadRings(int max_pages, CaptureSink* sink);
-  // Waits for news.
+  // Waits for new events.
   Status Wait(int timeout_ms);
-  // How full a ring ends that, in per cent.
+  // Sets how full a ring must be to end that wait, in percent.
   void SetWake(std::string_view percent);
   Result<RingStats> ReadStats(const Ring& ring) const;
 
@@ -83,24 +84,27 @@ class TracefsSource : public LiveSource {
   std::optional<KernelFs> tracefs_;
   std::unique_ptr<TraceInstance> instance_;
   std::optional<FtraceFormats> formats_;
-  std::vector<std::string> events_;  // enabled: "block_rq_issue" ...
+  std::vector<std::string> events_;  // enabled events: "block_rq_issue" ...
   std::vector<Ring> rings_;
   std::vector<std::byte> page_;
   std::string filter_;
-  // Partition to its disk: events of bios name the partition, with an address on the disk.
+  // Maps a partition to its disk: bio events contain the partition's number but an address on the
+  // disk.
   std::unordered_map<uint32_t, uint32_t> disk_of_;
   int64_t next_refresh_ns_ = 0;
-  UniqueFd wake_percent_;                            // closed where the kernel has no such thing
+  UniqueFd wake_percent_;                            // closed if the kernel lacks this file
   UniqueFd marker_;                                  // open in a PID namespace
-  std::unordered_map<uint32_t, uint32_t> own_pids_;  // there: the kernel's id to our own
+  std::unordered_map<uint32_t, uint32_t> own_pids_;  // if not empty: maps the kernel's id to our
+                                                     // own
   uint64_t events_read_ = 0;
   uint32_t quiet_turns_ = 0;
-  uint64_t kernel_lost_ = 0;  // after Stop
+  uint64_t kernel_lost_ = 0;  // valid after Stop
 };
 
-// The filter of a tracepoint that has a field `dev`: "dev == 8388608 || (dev >= 8388609 && dev <=
-// 8388612)". `devs` in any order. The kernel takes less than a page: where it would be more than
-// `max_bytes`, numbers that lie near each other are one range, others in between included.
+// The filter for a tracepoint with a field `dev`: "dev == 8388608 || (dev >= 8388609 && dev <=
+// 8388612)". `devs` may be in any order. The kernel accepts less than a page, so if the filter
+// would be longer than `max_bytes`, numbers near each other become one range, which includes the
+// numbers in between.
 std::string DeviceFilter(std::vector<uint32_t> devs, size_t max_bytes = 4095);
 
 }  // namespace blktape

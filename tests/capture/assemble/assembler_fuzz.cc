@@ -8,6 +8,7 @@
 
 #include "capture/assemble/capture_pipeline.h"
 #include "capture/source/rwbs.h"
+#include "format/loss.h"
 #include "format/trace_writer.h"
 
 namespace {
@@ -23,18 +24,23 @@ class CountingWriter : public TraceWriter {
     if (!record.arrival_ns()) std::abort();
     return OkStatus();
   }
-  Status WriteLoss(const proto::Loss& /*loss*/) override { return OkStatus(); }
+  Status WriteLoss(const proto::Loss& loss) override {
+    tally_.Add(loss);
+    return OkStatus();
+  }
   Status WriteAnchor(const proto::ClockAnchor& /*anchor*/) override { return OkStatus(); }
   Status WriteMark(const proto::Mark& /*mark*/) override { return OkStatus(); }
   void CountQueued(Op /*op*/, uint64_t /*bytes*/, uint64_t /*count*/) override {}
   void CountFlaggedWrites(uint64_t /*count*/) override {}
   Status FlushFrame(bool /*sync*/) override { return OkStatus(); }
   Status Finish(const proto::Summary& /*extra*/) override { return OkStatus(); }
+  const LossTally& loss_tally() const override { return tally_; }
   uint64_t records() const override { return records_; }
   uint64_t bytes_written() const override { return 0; }
 
  private:
   uint64_t records_ = 0;
+  LossTally tally_;
 };
 
 }  // namespace
@@ -83,9 +89,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (data[5] == 0x55) event.lba = Lba(~uint64_t{0} - data[3]);
     NormalizeFlush(&event);
     // A completion of a bio-based device makes a record; a discard of several ranges one for each.
-    // A bio of such a device that is split becomes two.
-    issued += event.action == BlockAction::kIssue || event.action == BlockAction::kComplete ||
-              event.action == BlockAction::kQueue || event.action == BlockAction::kSplit;
+    // A bio of such a device that is split becomes two, also by an issue from its middle, which no
+    // kernel tells of such a device.
+    switch (event.action) {
+      case BlockAction::kQueue:
+      case BlockAction::kSplit:
+      case BlockAction::kComplete:
+        ++issued;
+        break;
+      case BlockAction::kIssue:
+        issued += event.device == 2 ? 2 : 1;
+        break;
+      default:
+        break;
+    }
     pipeline.OnEvent(data[5] >> 7, event);
   }
   if (!pipeline.Finish().ok()) std::abort();

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/capture/blktrace/blktrace_bytes.h"
@@ -16,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // blktrace_api.h: what, and category << 16.
@@ -169,6 +173,23 @@ TEST_P(BlktraceDecoderTest, NotifyRecordsNameProcessesAndAnchorTheClock) {
   EXPECT_EQ(sink.anchors[0].monotonic_ns(), 5000);
   EXPECT_EQ(sink.anchors[0].wall_ns(), 1'600'000'000'000'000'250);
   EXPECT_THAT(sink.losses, IsEmpty());
+}
+
+TEST_P(BlktraceDecoderTest, MessagesAreForWhoListens) {
+  BlktraceBytes file = Bytes();
+  file.Add({.action = kNotify | 2 | 0x100, .pid = 42, .payload = "CGROUPIDone"});
+  file.Add({.action = kNotify | 2, .pid = 43, .payload = std::string("two\0\0", 5)});
+  file.Add({.action = kNotify | 2, .pid = 44});
+  std::vector<std::pair<uint32_t, std::string>> heard;
+  RecordingSink sink;
+  BlktraceDecoder decoder("file", /*stream_base=*/0);
+  decoder.ListenToMessages(
+      [&](uint32_t pid, std::string_view text) { heard.emplace_back(pid, text); });
+  decoder.Decode(std::as_bytes(std::span(file.bytes())), &sink);
+  decoder.Finish(&sink);
+  EXPECT_THAT(heard, ElementsAre(Pair(42, "one"), Pair(43, "two"), Pair(44, "")));
+  EXPECT_THAT(sink.names, IsEmpty());
+  EXPECT_THAT(sink.events, IsEmpty());
 }
 
 TEST_P(BlktraceDecoderTest, PlugsAreNoEvents) {

@@ -88,6 +88,19 @@ TEST_F(FileSourceTest, CommonPartNamesAllFilesOfTheSetInOrderOfCpu) {
   EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
 }
 
+TEST_F(FileSourceTest, OtherCpusFilesOfTheSameRecordingAreMissed) {
+  for (const char* name : {"sda.blktrace.0", "sda.blktrace.1.zst", "sda.blktrace.2",
+                           "sda.blktrace.2.zst", "sdb.blktrace.0"}) {
+    Write(name, "");
+  }
+  EXPECT_THAT(MissingPerCpuFiles({folder_ + "/sda.blktrace.2", folder_ + "/sdb.blktrace.0"}),
+              ElementsAre(folder_ + "/sda.blktrace.0", folder_ + "/sda.blktrace.1.zst"));
+  EXPECT_THAT(MissingPerCpuFiles({folder_ + "/sda.blktrace.0", folder_ + "/sda.blktrace.1.zst",
+                                  folder_ + "/sda.blktrace.2"}),
+              ElementsAre());
+  EXPECT_THAT(MissingPerCpuFiles({"-", folder_}), ElementsAre());
+}
+
 TEST_F(FileSourceTest, FilesOfSeveralCpusBecomeOneOrderHoweverLong) {
   // Two CPUs in turn, 20,000 events each: far more than is read at once.
   const ImportedTrace trace = ImportForTest({Write("sda.blktrace.0", Reads(0, 10'000, 100, 100)),

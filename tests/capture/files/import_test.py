@@ -42,6 +42,14 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(len(blktape.dump(trace)), 2035)
         subprocess.run(["zstd", "-tq", trace], check=True)
 
+    def test_one_of_a_set_is_read_with_a_warning(self):
+        for cpu in (0, 1):
+            shutil.copy("%s/nvme0n1.blktrace.%d.zst" % (DATA, cpu), self.folder)
+        result = blktape.ok("import", self.path("nvme0n1.blktrace.0.zst"), "-o", self.path("day.tape"))
+        self.assertIn("nvme0n1.blktrace.1.zst is of the same recording", result.stderr)
+        whole = blktape.ok("import", self.path("nvme0n1"), "-o", self.path("whole.tape"))
+        self.assertNotIn("same recording", whole.stderr)
+
     def test_json_tells_the_same(self):
         shown = blktape.as_json("import", DATA + "/nvme0n1.blktrace.0.zst", DATA + "/nvme0n1.blktrace.1.zst", "-o",
                                 self.path("day.tape"))
@@ -63,7 +71,7 @@ class ImportTest(unittest.TestCase):
         content = record(1, 10, READ | ISSUE) + record(5, 20, READ | COMPLETE) + b"\0" * 77
         result = blktape.run("import", self.path("sda.blktrace.0", content), "-o", self.path("day.tape"))
         self.assertEqual(result.returncode, 3)
-        self.assertIn("missing   3: sequence gap", result.stdout)
+        self.assertIn("missing   3 events: sequence gap", result.stdout)
         self.assertIn("damaged input", result.stdout)
 
     def test_nothing_is_overwritten(self):

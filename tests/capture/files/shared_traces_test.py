@@ -149,7 +149,56 @@ class SharedTracesTest(unittest.TestCase):
                 compared += 1
         # None is missed as its name has changed.
         self.assertGreater(compared, 20)
+        self.analyze_agrees(section, expected, 2 * tied if order else 0, arrival)
         return expected, said, rows
+
+    def same_sizes(self, expected, told, n):
+        """`told`: the analysis's whole trace, or what it says of sizes as queued."""
+        sizes = {row["bytes"]: row["count"] for row in told["size_histogram"]}
+        self.assertEqual((sum(sizes.values()), told["size_histogram_other"]), (n, 0))
+        self.assertEqual([told["reads"], told["writes"]], [expected["reads"], expected["writes"]])
+        self.assertEqual(sizes.get(4096, 0), expected["4096-byte requests"])
+        self.assertEqual(round(100 * told["share_4k"], 4), expected["4096-byte %"])
+        self.assertEqual(len(sizes), expected["distinct sizes"])
+        self.assertEqual([min(sizes), max(sizes)], expected["min/max size bytes"])
+        for size, count in next(value for key, value in expected.items() if key.startswith("top 10 sizes")):
+            self.assertEqual(sizes[size], count)
+
+    def analyze_agrees(self, section, expected, slack, arrival):
+        """What `analyze` says itself. Percentiles within the bound of its histograms, 1/256 (analysis/latency_histogram.h)."""
+        told = json.loads(blktape.ok("analyze", "--json", self.trace, accept=(0, 3)).stdout)
+        n = next(value for key, value in expected.items() if key.endswith("= n"))
+        with self.subTest(section, figure="analyze: sizes"):
+            # Its rows of an operation have those of 0 bytes among them.
+            self.same_sizes(expected, told | {op: sum(row[op] for row in told["size_histogram"])
+                                              for op in ("reads", "writes")}, n)
+            self.assertEqual(told["data_requests"], n)
+            self.assertEqual([told["read_bytes"], told["write_bytes"]],
+                             [expected["bytes read"], expected["bytes written"]])
+            self.assertEqual(told["max_end_bytes"], expected["max end offset"])
+        for key, name in (("any_device", "sequential A: start==end of previous data request in trace (same device)"),
+                          ("same_device", "sequential B: previous request of the same device"),
+                          ("same_device_and_op", "sequential C: previous request of the same device and same direction")):
+            # The order of the analysis is that of issue; of a trace that has both, not always that of arrival.
+            if arrival == "issue_ns":
+                with self.subTest(section, figure="analyze: " + key):
+                    self.assertLessEqual(abs(told["sequential"][key] - expected[name + ": count"]), slack)
+        if "latency: samples" not in expected:
+            return
+        for whose, d2c in (("", told["d2c_ns"]), (" reads", told["by_op"].get("read", {}).get("d2c_ns")),
+                           (" writes", told["by_op"].get("write", {}).get("d2c_ns"))):
+            if "latency%s: samples" % whose not in expected or arrival != "issue_ns":
+                continue
+            with self.subTest(section, figure="analyze: latency" + whose):
+                p50, p99, largest = expected["latency%s: p50 / p99 / max ns" % whose]
+                self.assertEqual([d2c["count"], round(d2c["mean"], 3), d2c["min"], d2c["max"]],
+                                 [expected["latency%s: samples" % whose], expected["latency%s: mean ns" % whose],
+                                  expected["latency%s: min ns" % whose], largest])
+                for found, value in ((d2c["p50"], p50), (d2c["p99"], p99)):
+                    self.assertLessEqual(abs(found - value), 0 if d2c["exact"] else value / 256)
+                if not whose:
+                    self.assertEqual(told["queue_depth"]["max"],
+                                     expected["max in flight (completions counted before arrivals at equal time)"])
 
     def test_blktrace_of_one_cpu_under_the_name_of_another(self):
         self.agrees("blktrace-takeoverjp/sample.blktrace.0", ["traces/blktrace-takeoverjp/sample.blktrace.0"])
@@ -188,6 +237,17 @@ class SharedTracesTest(unittest.TestCase):
         self.agrees("own/desktop-session/loop0.blktrace.0-1.zst",
                     ["traces/own/desktop-session/loop0.blktrace.%d.zst" % cpu for cpu in (0, 1)],
                     order=lambda row: (row[0], row[6]))
+        # What software asked for, before the block layer merged and split it.
+        stats, = cases.shared("traces/STATS.md")
+        with open(stats, encoding="utf-8") as file:
+            asked = sections(file.read())["own/desktop-session/loop0.blktrace.0-1.zst (arrival = Q, bios before merging)"]
+        told = json.loads(blktape.ok("analyze", "--json", self.trace).stdout)
+        n = asked["data requests (R+W, size>0) = n"]
+        self.assertEqual(told["queued"]["data_bios"], n)
+        self.same_sizes(asked, told["queued"], n)
+        by_op = next(value for key, value in asked.items() if key.startswith("by op"))
+        self.assertEqual(told["queued"]["flushes_asked"], by_op["F"])
+        self.assertEqual(told["first_arrival_ns"], asked["first/last arrival ns (as recorded)"][0])
 
     def test_text_of_blkparse_gives_what_the_binary_gives(self):
         """Of the same recording, but that blkparse's times begin with the first event, and say no wall clock."""

@@ -52,7 +52,7 @@ class CaptureSessionTest : public ::testing::Test {
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
   void Begin(bool waits_for_disks = true) {
-    const BlockDevices disks(sysfs_.root());
+    const BlockDevices disks(sysfs_);
     state_.disks = *disks.AllPhysical();
     SessionOptions options;
     options.sysfs = disks;
@@ -159,6 +159,21 @@ TEST_F(CaptureSessionTest, ADiskThatComesBackIsRecordedAgain) {
   EXPECT_TRUE(Turn());
   ASSERT_TRUE(session_->Finish().ok());
   EXPECT_THAT(Read("2.tape"), ElementsAre(Pair("sdb", 8)));
+}
+
+TEST_F(CaptureSessionTest, WhatADiskDidBeforeItWentIsReadAfterwards) {
+  Plug("sdb", "8:16", "2");
+  Begin();
+  EXPECT_TRUE(Turn());
+  Unplug("sdb", "8:16");
+  EXPECT_TRUE(Turn());
+  EXPECT_THAT(session_->TakeNews(), Contains("sdb is gone"));
+  Tell(kSdb, 16);
+  EXPECT_TRUE(Turn());
+  Tell(kSdb, 24);  // of nobody any more
+  EXPECT_TRUE(Turn());
+  ASSERT_TRUE(session_->Finish().ok());
+  EXPECT_THAT(Read("1.tape"), ElementsAre(Pair("sdb", 16)));
 }
 
 TEST_F(CaptureSessionTest, ADiskThatGoesRightBeforeTheEndKeepsWhatItDid) {
