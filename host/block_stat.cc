@@ -23,8 +23,10 @@ std::optional<BlockStat> ParseBlockStat(std::string_view text) {
   if (fields.size() < 11) return std::nullopt;
   BlockStat stat{.reads = fields[0],
                  .read_sectors = fields[2],
+                 .read_ms = fields[3],
                  .writes = fields[4],
-                 .write_sectors = fields[6]};
+                 .write_sectors = fields[6],
+                 .write_ms = fields[7]};
   if (fields.size() >= 15) {
     stat.discards = fields[11];
     stat.discard_sectors = fields[13];

@@ -1,14 +1,12 @@
 #include "host/mount_table.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
+
+#include "base/status.h"
 
 namespace blktape {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -18,22 +16,6 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
-}
-
-// The kernel writes blank, tab, newline and backslash as three octal digits: "\040".
-std::string Unescape(std::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto octal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
 }
 
 struct Line {
@@ -46,15 +28,15 @@ std::optional<Line> ParseLine(std::string_view text) {
   // 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
   const std::vector<std::string_view> words = Split(text, ' ');
   const auto dash = std::find(words.begin(), words.end(), "-");
-  if (dash - words.begin() < 6 || words.end() - dash < 4) return std::nullopt;
+  if (dash - words.begin() < 6 || words.end() - dash < 3) return std::nullopt;
   Line line;
   line.id = words[0];
   line.parent = words[1];
   line.entry.device_number = words[2];
-  line.entry.mount_point = Unescape(words[4]);
+  line.entry.mount_point = UnescapeOctal(words[4]);
   line.entry.type = dash[1];
-  line.entry.source = Unescape(dash[2]);
-  line.entry.options = dash[3];
+  line.entry.source = UnescapeOctal(dash[2]);
+  if (words.end() - dash > 3) line.entry.options = dash[3];
   return line;
 }
 
@@ -70,12 +52,36 @@ std::vector<std::pair<std::string_view, std::string>> Options(std::string_view o
   for (const std::string_view option : Split(options, ',')) {
     const size_t equals = option.find('=');
     if (equals == std::string_view::npos) continue;
-    pairs.emplace_back(option.substr(0, equals), Unescape(option.substr(equals + 1)));
+    pairs.emplace_back(option.substr(0, equals), UnescapeOctal(option.substr(equals + 1)));
   }
   return pairs;
 }
 
 }  // namespace
+
+std::string UnescapeOctal(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto octal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                 (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+std::vector<MountEntry> ParseMounts(std::string_view mountinfo) {
+  std::vector<MountEntry> entries;
+  for (const std::string_view text : Split(mountinfo, '\n')) {
+    std::optional<Line> line = ParseLine(text);
+    if (line) entries.push_back(std::move(line->entry));
+  }
+  return entries;
+}
 
 std::optional<MountEntry> FindMount(std::string_view mountinfo, std::string_view path) {
   std::vector<Line> lines;
@@ -135,17 +141,14 @@ std::vector<std::string> XfsDevices(std::string_view options) {
   return devices;
 }
 
-std::vector<std::string> BtrfsMembers(const std::string& sys_fs_btrfs, const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(sys_fs_btrfs, error), end; !error && it != end;
-       it.increment(error)) {
+std::vector<std::string> BtrfsMembers(const SystemView& system, const std::string& folder) {
+  const std::string all = "/sys/fs/btrfs/";
+  for (const std::string& one : system.List(all)) {
     std::vector<std::string> members;
-    std::error_code none;
-    for (fs::directory_iterator device(it->path() / "devices", none), last; !none && device != last;
-         device.increment(none)) {
-      std::error_code unresolved;
-      const fs::path member = fs::canonical(device->path(), unresolved);
-      if (!unresolved) members.push_back(member.string());
+    const std::string devices = all + one + "/devices/";
+    for (const std::string& device : system.List(devices)) {
+      const Result<std::string> member = system.Resolve(devices + device);
+      if (member.ok()) members.push_back(*member);
     }
     std::sort(members.begin(), members.end());
     if (std::find(members.begin(), members.end(), folder) != members.end()) return members;

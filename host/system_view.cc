@@ -35,6 +35,13 @@ class Machine : public SystemView {
     return names;
   }
 
+  Result<std::string> Resolve(const std::string& path) const override {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    if (error) return ErrnoStatus(error.value(), path);
+    return real.string();
+  }
+
   std::optional<FileIdentity> Identify(const std::string& path) const override {
     struct stat info{};
     if (stat(path.c_str(), &info) != 0) return std::nullopt;

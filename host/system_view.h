@@ -18,48 +18,52 @@ struct DeviceNumber {
   auto operator<=>(const DeviceNumber&) const = default;
 };
 
-// What a path leads to, symbolic links followed.
+// The object that a path refers to, after following symbolic links.
 struct FileIdentity {
-  uint64_t device = 0;  // of the file system it lies on
+  uint64_t device = 0;  // device of its file system
   uint64_t inode = 0;
   std::optional<DeviceNumber> block = std::nullopt;  // present: a block device
   bool regular = false;
 
-  // Two block devices are the same by their number, whatever node names them.
+  // Block devices are compared by their number, not by their device node.
   bool SameAs(const FileIdentity& other) const;
 };
 
-// Of what stat() or fstat() has told.
+// The identity from the result of stat() or fstat().
 FileIdentity IdentityOf(const struct stat& info);
 
-// /proc, /sys and the paths they name: the seam that lets the guard be tested on machines that do
-// not exist. Thread-compatible.
+// /proc, /sys and the paths in them. All code that needs facts about this machine uses this
+// interface; tests replace it to simulate other machines, and paths are then those of the simulated
+// machine. Thread-compatible.
 class SystemView {
  public:
   virtual ~SystemView() = default;
-  // The text of a small file without white space around it.
+  // The text of a small file, without surrounding white space.
   virtual Result<std::string> Read(const std::string& path) const = 0;
-  // Names in a folder, sorted; none if it is absent.
+  // The names in a folder, sorted; empty if the folder does not exist.
   virtual std::vector<std::string> List(const std::string& folder) const = 0;
+  // `path` with symbolic links resolved. Fails, with the reason, if it does not exist.
+  virtual Result<std::string> Resolve(const std::string& path) const = 0;
   // Absent if there is no such file.
   virtual std::optional<FileIdentity> Identify(const std::string& path) const = 0;
-  // What the loop device `name` lies on; absent if it is set up on nothing, or is no loop device.
+  // The backing file of the loop device `name`; absent if it has none, or if `name` is not a loop
+  // device.
   virtual std::optional<FileIdentity> LoopBacking(const std::string& name) const = 0;
-  // The table of the device-mapper device `name` ("dm-0"), a line a target as `dmsetup table`
-  // prints them. Fails where the kernel does not tell it, as to those without the right to.
+  // The table of the device-mapper device `name` ("dm-0"), one line per target as printed by
+  // `dmsetup table`. Fails if the kernel does not show it, for example without sufficient rights.
   virtual Result<std::string> DeviceMapperTable(const std::string& name) const = 0;
 };
 
-// The machine we run on.
+// The view of this machine.
 const SystemView& MachineView();
 
 // "8:17".
 std::optional<DeviceNumber> ParseDeviceNumber(const std::string& text);
 
-// The kernel's name of a block device ("sda1"); absent if sysfs does not show it.
+// The kernel's name of a block device ("sda1"); absent if it is not in sysfs.
 std::optional<std::string> KernelName(const SystemView& system, DeviceNumber number);
 
-// The disk that `name` is a partition of; absent for what is no partition.
+// The disk that `name` is a partition of; absent if it is not a partition.
 std::optional<std::string> DiskOfPartition(const SystemView& system, const std::string& name);
 
 }  // namespace blktape

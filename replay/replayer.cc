@@ -20,9 +20,11 @@
 #include "replay/engine/drive_model.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/engine/engine_probe.h"
+#include "replay/host_measure.h"
 #include "replay/issue/buffer_arena.h"
 #include "replay/issue/feed.h"
 #include "replay/issue/issue_lanes.h"
+#include "replay/issue/issue_totals.h"
 #include "replay/issue/issuer.h"
 #include "replay/issue/realtime.h"
 #include "replay/outcome/payload.h"
@@ -30,6 +32,7 @@
 #include "replay/outcome/verifier.h"
 #include "replay/outcome/write_ledger.h"
 #include "replay/payload_fill.h"
+#include "replay/plan/host_part.h"
 #include "replay/plan/plan.h"
 #include "replay/run.h"
 #include "replay/setup.h"
@@ -112,7 +115,7 @@ void StopEarly(const std::string& reason, proto::ReplayOutcome* outcome) {
   outcome->set_stop_reason(reason);
 }
 
-void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOutcome* outcome) {
+void ReportIssue(const IssueTotals& totals, uint64_t issued, proto::ReplayOutcome* outcome) {
   outcome->set_issued(issued);
   outcome->set_wall_ns(totals.last_complete_ns - totals.first_due_ns);
   outcome->set_issuer_busy_max_share_ppm(static_cast<int64_t>(totals.busy_share_max * 1e6));
@@ -126,6 +129,15 @@ void ReportIssue(const Issuer::Totals& totals, uint64_t issued, proto::ReplayOut
   if (const auto p99_ns = totals.wake_ups.Quantile(0.99)) outcome->set_wake_up_p99_ns(*p99_ns);
   if (totals.issued_by_reserve) outcome->set_issued_by_reserve(*totals.issued_by_reserve);
   if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
+}
+
+void ReportHostParts(const std::vector<HostPart>& parts, proto::ReplayOutcome* outcome) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    proto::HostPart* const part = outcome->add_host_parts();
+    part->set_target(static_cast<uint32_t>(i));
+    part->set_transfer_ns(parts[i].transfer_ns);
+    part->set_flush_ns(parts[i].flush_ns);
+  }
 }
 
 Status FinishResult(TraceWriter* writer, const proto::ReplayOutcome& outcome, int64_t end_ns) {
@@ -173,7 +185,11 @@ Result<proto::ReplayOutcome> RunVirtual(const ReplayOptions& options, ReplaySetu
 
   proto::ReplayOutcome outcome;
   ReportPlan(plan, *setup->stream, options, &outcome);
-  ReportIssue(issuer.totals(), counters.issued.load(), &outcome);
+  // A thread wakes in no time on this clock.
+  IssueTotals totals = issuer.totals();
+  totals.woken_completions = 0;
+  totals.wake_ups = {};
+  ReportIssue(totals, counters.issued.load(), &outcome);
   recorder.Report(&outcome);
   RETURN_IF_ERROR(FinishResult(writer.get(), outcome, clock.NowNs()));
   return outcome;
@@ -331,6 +347,15 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    CreateResult(options, *setup, lanes->engine(), clock->NowNs()));
   ASSIGN_OR_RETURN(const int64_t own_cost_ns, MeasureOwnCostNs());
+  const RealtimeScope::Wish wish{.punctual = options.realtime && IsPunctual(options.rule),
+                                 .limit_idle_states = options.realtime};
+  const int64_t poll_ns =
+      ChoosePollNs(options, setup->targets, std::thread::hardware_concurrency());
+  if (options.rule == TimingRule::kClosed) {
+    ASSIGN_OR_RETURN(
+        setup->plan.host_parts,
+        MeasureHostParts(engine_name, setup->targets, arena.memory().data(), poll_ns, wish, stop));
+  }
 
   Plan plan(setup->stream.get(), setup->plan);
   // Recorded work comes in bursts, as when a file is written back: what lies prepared is on time.
@@ -340,8 +365,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const uint64_t ahead_bytes = timed ? arena.capacity_bytes() / 4 * 3 : arena.capacity_bytes() / 4;
   const uint64_t refill_bytes = timed ? ahead_bytes / 8 * 7 : ahead_bytes / 2;
   IssuerOptions issuer_options = IssuerOptionsOf(options, lanes->engine().depth());
-  issuer_options.poll_ns =
-      ChoosePollNs(options, setup->targets, std::thread::hardware_concurrency());
+  issuer_options.poll_ns = poll_ns;
   issuer_options.read_buffers = arena.extra();
   issuer_options.read_buffer_bytes = read_buffer_bytes;
   ThreadedFeed feed(&plan, &arena, MakePayloadFill(options),
@@ -353,6 +377,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                      .gives_way = !timed});
   ResultRecorder recorder(writer.get(), SplitDepths(options, lanes->depths()),
                           ObserveBy(options.observer));
+  recorder.TakeOut(setup->plan.host_parts);
   std::optional<Verifier> verifier;
   if (options.verify) {
     ASSIGN_OR_RETURN(
@@ -379,8 +404,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   const StolenTime stolen;
   const int64_t cpu_before_ns = CpuNs();
   lanes->Start(clock, {.issuer = issuer_options,
-                       .wish = {.punctual = options.realtime && timed,
-                                .limit_idle_states = options.realtime},
+                       .wish = wish,
                        .lead_ns = kLeadNs,
                        .stop = {.by_user = &stop, .by_failure = &halt},
                        .feed = &feed,
@@ -407,6 +431,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   outcome.set_cpu_ns(CpuNs() - cpu_before_ns);
   if (stolen_ns) outcome.set_stolen_ns(*stolen_ns);
   outcome.set_null_engine_ns(own_cost_ns);
+  ReportHostParts(setup->plan.host_parts, &outcome);
   for (const std::string& one : lanes->granted()) outcome.add_host_granted(one);
   if (const std::optional<uint64_t> foreign = watch.Foreign(SectorsOf(outcome))) {
     outcome.set_foreign_sectors(*foreign);
@@ -439,6 +464,7 @@ Result<ReplayPreview> PreviewReplay(const ReplayOptions& options, bool whole,
   for (const QueueSetting& setting : options.queue_settings) {
     preview.settings.push_back(setting.name + "=" + setting.value);
   }
+  preview.recorded_ns = setup.span_ns;
   if (!whole) return preview;
   Plan plan(setup.stream.get(), setup.plan);
   PlannedIo io;

@@ -33,7 +33,8 @@ class SimulatedEngine : public Engine {
         completion.complete_ns = now_ns + service.service_ns;
         completion.error = service.error;
       } else {
-        completion.complete_ns = drive_.Accept(request.op, request.flags, request.bytes, now_ns);
+        completion.complete_ns =
+            drive_.Accept(request.op, request.flags, request.bytes, now_ns, request.offset_bytes);
       }
       if (completion.error == 0 && request.op != Op::kFlush) completion.bytes_done = request.bytes;
       pending_.push(pending);
@@ -63,7 +64,7 @@ class SimulatedEngine : public Engine {
   struct Pending {
     uint64_t sequence = 0;
     EngineCompletion completion;
-    // The queue's top is the earliest; of equals, the one submitted first.
+    // The queue's top completes first; among equal times, the request submitted first.
     bool operator<(const Pending& other) const {
       if (completion.complete_ns != other.completion.complete_ns) {
         return completion.complete_ns > other.completion.complete_ns;

@@ -12,8 +12,8 @@
 #include "base/spsc_ring.h"
 #include "base/status.h"
 #include "replay/issue/buffer_arena.h"
-#include "replay/issue/issuer.h"
 #include "replay/issue/lane_router.h"
+#include "replay/issue/plan_feed.h"
 #include "replay/plan/plan.h"
 
 namespace blktape {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "replay/engine/engine_factory.h"
+#include "replay/issue/reserve_thread.h"
 
 namespace blktape {
 
@@ -36,7 +37,9 @@ Result<std::unique_ptr<IssueLanes>> IssueLanes::Open(std::string_view engine,
     ASSIGN_OR_RETURN(lanes->lanes_.back().engine, OpenEngine(engine, own));
     if (!reserve || count > 1) continue;
     Result<std::unique_ptr<Engine>> second = OpenEngine(engine, own);
-    if (second.ok()) lanes->lanes_.back().reserve = *std::move(second);
+    if (!second.ok()) continue;
+    lanes->lanes_.back().reserve = *std::move(second);
+    lanes->lanes_.back().turn = std::make_unique<Turn>();
   }
   return lanes;
 }
@@ -60,7 +63,7 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
     lane->sink = std::make_unique<Sink>(number, run);
     options.lane = number;
     options.depth = lane->engine->depth();
-    options.has_reserve = lane->reserve != nullptr;
+    options.turn = lane->turn.get();
     options.on_saturation = [lane](bool never) { lane->realtime->NeverSleeps(never); };
     lane->issuer = std::make_unique<Issuer>(lane->engine.get(), clock, run.feed->lane(number),
                                             lane->sink.get(), lane->counters.get(), stop, options);
@@ -84,10 +87,10 @@ void IssueLanes::Start(Clock* clock, const Run& run) {
                             });
     if (lane->reserve != nullptr) {
       wish.lane = 1;
-      lane->reserve_done = std::async(std::launch::async, [lane, wish] {
+      lane->reserve_done = std::async(std::launch::async, [lane, wish, clock] {
         const RealtimeScope realtime(wish);
         lane->reserve_granted = realtime.granted();
-        lane->issuer->StandBy(lane->reserve.get());
+        ReserveThread(lane->issuer.get(), lane->reserve.get(), clock).StandBy();
         lane->reserve->Close();
       });
     }
@@ -134,10 +137,10 @@ IssueLanes::Live IssueLanes::ReadLive() {
   return live;
 }
 
-Issuer::Totals IssueLanes::totals() const {
-  Issuer::Totals all = lanes_[0].issuer->totals();
+IssueTotals IssueLanes::totals() const {
+  IssueTotals all = lanes_[0].issuer->totals();
   for (size_t i = 1; i < lanes_.size(); ++i) {
-    const Issuer::Totals& one = lanes_[i].issuer->totals();
+    const IssueTotals& one = lanes_[i].issuer->totals();
     all.last_complete_ns = std::max(all.last_complete_ns, one.last_complete_ns);
     all.busy_share_max = std::max(all.busy_share_max, one.busy_share_max);
     all.overlaps_ordered += one.overlaps_ordered;

@@ -17,11 +17,15 @@
 #include "replay/engine/engine.h"
 #include "replay/engine/engine_options.h"
 #include "replay/issue/feed.h"
+#include "replay/issue/issue_totals.h"
+#include "replay/issue/issued_io.h"
 #include "replay/issue/issuer.h"
+#include "replay/issue/issuer_options.h"
 #include "replay/issue/lane_progress.h"
 #include "replay/issue/lane_router.h"
 #include "replay/issue/realtime.h"
 #include "replay/issue/recorder_thread.h"
+#include "replay/issue/turn.h"
 
 namespace blktape {
 
@@ -74,7 +78,7 @@ class IssueLanes {
   Live ReadLive();
 
   // After Join(): over all lanes; the busy share is the largest.
-  Issuer::Totals totals() const;
+  IssueTotals totals() const;
   // What the machine granted the first thread, and where the others were pinned.
   std::vector<std::string> granted() const;
 
@@ -88,7 +92,8 @@ class IssueLanes {
     std::vector<std::string> granted;
     std::future<Status> done;
     RealtimeScope* realtime = nullptr;  // while the thread runs
-    std::unique_ptr<Engine> reserve;    // may be null
+    std::unique_ptr<Engine> reserve;    // may be null, and so is then:
+    std::unique_ptr<Turn> turn;
     std::vector<std::string> reserve_granted;
     std::future<void> reserve_done;
   };

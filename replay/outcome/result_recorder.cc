@@ -44,7 +44,7 @@ void ResultRecorder::Count(const IssuedIo& io) {
 
 LatenessSplit::Parts ResultRecorder::Split(const IssuedIo& io) {
   const LatenessSplit::Parts parts = split_.Add(io);
-  // Of a completion that was seen late nobody knows how much of the time was the drive's.
+  // If a completion was seen late, it is unknown how much of the time the drive took.
   const int64_t host_ns = std::max(parts.lateness_ns, io.seen_ns - io.complete_ns);
   lateness_.Add(host_ns);
   if (host_ns > 100 * kNanosPerMicro) ++late_100us_;
@@ -64,6 +64,10 @@ Status ResultRecorder::Write(const IssuedIo& io) {
   record.queue_ns = io.due_ns;
   record.issue_ns = io.issue_ns;
   record.complete_ns = io.complete_ns;
+  if (!host_parts_.empty()) {
+    const int64_t host_ns = host_parts_[io.target].Of(io.op, io.flags, io.bytes);
+    record.complete_ns = std::max(io.issue_ns, io.complete_ns - host_ns);
+  }
   record.error = io.error;
   record.ordinal = io.ordinal;
   if (io.op != Op::kFlush) record.lba = Lba(io.offset_bytes / kSectorBytes);
@@ -88,7 +92,7 @@ Status ResultRecorder::Add(const IssuedIo& io) {
   RETURN_IF_ERROR(status_);
   Count(io);
   const uint64_t sequence = io.sequence;
-  if (sequence < next_) return Write(io);  // was given up waiting for
+  if (sequence < next_) return Write(io);  // the recorder no longer waits for it
   if (sequence == next_ && held_count_ == 0) {
     ++next_;
     return Write(io);
@@ -101,7 +105,7 @@ Status ResultRecorder::Add(const IssuedIo& io) {
       }
       held_ = std::move(larger);
     } else {
-      // Too far behind: what is missing at the front will come out of order.
+      // The window is full: the missing I/Os at the front will be written out of order.
       ++next_;
       RETURN_IF_ERROR(WriteReady());
     }

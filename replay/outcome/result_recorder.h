@@ -12,28 +12,35 @@
 #include "replay/issue/issued_io.h"
 #include "replay/outcome/lateness_split.h"
 #include "replay/outcome/lateness_tally.h"
+#include "replay/plan/host_part.h"
 
 namespace blktape {
 
-// Turns completions into the result trace, in the order of the plan, and counts how it went. An I/O
-// that stayed in flight while `window` later ones completed is written when it comes, out of order:
-// so memory is bounded. Not thread-safe.
+// Writes completions to the result trace in the order of the plan, and counts outcomes. To bound
+// memory, an I/O that stays in flight while `window` later ones complete is written out of order,
+// when it completes. Not thread-safe.
 class ResultRecorder {
  public:
-  // `writer` may be null, `observe` empty: then it only counts; both must outlive the recorder.
-  // `observe` gets each record after the writer. `depths`: for each issuing thread how many I/Os it
-  // has in flight at most.
+  // `writer` may be null and `observe` empty; without both it only counts. Both must outlive the
+  // recorder. `observe` gets each record after the writer. `depths`: the maximum number of I/Os in
+  // flight of each issuing thread.
   ResultRecorder(TraceWriter* writer, const std::vector<uint32_t>& depths,
                  std::function<void(const IoRecord&)> observe = {}, uint32_t window = 1 << 17);
 
-  // In any order. A failure of the writer is kept and returned by each further call. What depends
-  // on the order, lateness among it, is counted once it is that I/O's turn.
+  // Of each target what is taken out of the time from submission to completion, none by default:
+  // the completion in the result is so much earlier, but never before the submission. Before the
+  // first Add().
+  void TakeOut(const std::vector<HostPart>& host_parts) { host_parts_ = host_parts; }
+
+  // I/Os may come in any order. A failure of the writer is kept and returned by every later call.
+  // Figures that depend on the order, such as lateness, are counted when it is the I/O's turn in
+  // the plan.
   Status Add(const IssuedIo& io);
-  // What is still held back; after the last Add().
+  // Writes the I/Os that are still held back. Call after the last Add().
   Status Flush();
 
-  // Fills in what was counted: completed, errors, bytes, lateness. Durations of the run and skipped
-  // I/Os are the caller's.
+  // Fills in the counts: completed, errors, bytes, lateness. The caller fills in the run's
+  // durations and the skipped I/Os.
   void Report(proto::ReplayOutcome* outcome) const;
 
  private:
@@ -64,6 +71,7 @@ class ResultRecorder {
   LatenessTally lateness_;
   LatenessSplit split_;
   std::map<int32_t, uint64_t> errors_by_errno_;
+  std::vector<HostPart> host_parts_;
 };
 
 }  // namespace blktape

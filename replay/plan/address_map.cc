@@ -48,8 +48,8 @@ AddressMap::AddressMap(const AddressMapOptions& options, uint64_t footprint_begi
       target_bytes_(RoundDown(target_bytes, block_bytes)),
       block_bytes_(block_bytes) {
   if (options.remap == Remap::kOffset) {
-    shift_bytes_ = options.offset_bytes.value_or(
-        -static_cast<int64_t>(RoundDown(footprint_begin_bytes, kMebibyte)));
+    shift_bytes_ = options.offset_bytes ? static_cast<uint64_t>(*options.offset_bytes)
+                                        : 0 - RoundDown(footprint_begin_bytes, kMebibyte);
   }
 }
 
@@ -59,7 +59,7 @@ uint64_t AddressMap::MovedStart(uint64_t start_bytes, uint64_t bytes, uint64_t g
     case Remap::kRefuse:
       return start_bytes;
     case Remap::kOffset:
-      return start_bytes + static_cast<uint64_t>(shift_bytes_);  // below zero becomes huge: refused
+      return start_bytes + shift_bytes_;  // below zero becomes huge: refused
     case Remap::kScale:
       moved = RoundDown(static_cast<uint64_t>(static_cast<unsigned __int128>(start_bytes) *
                                               target_bytes_ / footprint_end_bytes_),

@@ -52,7 +52,7 @@ class AddressMap {
   uint64_t footprint_end_bytes_;
   uint64_t target_bytes_;
   uint32_t block_bytes_;
-  int64_t shift_bytes_ = 0;
+  uint64_t shift_bytes_ = 0;  // added modulo 2^64: a move towards the start is a huge number
 };
 
 }  // namespace blktape

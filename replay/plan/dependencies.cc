@@ -9,9 +9,10 @@
 namespace blktape {
 namespace {
 
-// A thread that was woken by a completion goes on within this time; a flush that follows a FUA
-// write is issued within it.
+// A thread that was woken by a completion goes on within this time.
 constexpr int64_t kWakeNs = 200 * kNanosPerMicro;
+// A flush that follows a FUA write is issued within this: another one may be under way first.
+constexpr int64_t kFlushFollowsNs = 5 * kNanosPerMilli;
 
 // By what a thread is known. Without an id, its program's; without both, all are one.
 uint64_t ThreadOf(const IoRecord& io) {
@@ -75,25 +76,41 @@ void Dependencies::Push(uint32_t slot) {
   std::push_heap(pending_.begin(), pending_.end());
 }
 
-// Whoever waits for a FUA write waits for the flush that stands for FUA, too.
-bool Dependencies::FlushFollows(uint32_t slot) {
-  Slot& write = slots_[slot];
-  if (!write.flush_follows) return false;
-  write.flush_follows = false;
+// The end of the first flush that is issued after a FUA write, which stands for FUA, where that has
+// arrived.
+std::optional<int64_t> Dependencies::EndOfFlushAfter(const Slot& write) const {
+  const Flush* first = nullptr;
   for (const Flush& flush : flushes_) {
     if (flush.device != write.device || flush.complete_ns <= write.complete_ns) continue;
-    if (flush.issue_ns < write.complete_ns || flush.issue_ns > write.complete_ns + kWakeNs) {
+    if (flush.issue_ns < write.complete_ns ||
+        flush.issue_ns > write.complete_ns + kFlushFollowsNs) {
       continue;
     }
-    write.complete_ns = flush.complete_ns;
+    if (first == nullptr || flush.issue_ns < first->issue_ns) first = &flush;
+  }
+  if (first == nullptr) return std::nullopt;
+  return first->complete_ns;
+}
+
+// Whoever waits for a FUA write waits for the flush that stands for FUA, too. A write whose flush
+// has not arrived is taken for complete once none can come any more.
+void Dependencies::LookForFlushes(int64_t now_ns) {
+  std::erase_if(unflushed_, [&](uint32_t slot) {
+    Slot& write = slots_[slot];
+    const std::optional<int64_t> end_ns = EndOfFlushAfter(write);
+    if (!end_ns && now_ns <= write.complete_ns + kFlushFollowsNs) return false;
+    write.complete_ns = end_ns.value_or(write.complete_ns);
+    write.flush_follows = false;
     Push(slot);
     return true;
-  }
-  return false;
+  });
 }
 
 void Dependencies::Happened(uint32_t slot) {
-  if (FlushFollows(slot)) return;
+  if (slots_[slot].flush_follows) {
+    unflushed_.push_back(slot);
+    return;
+  }
   const Slot& done = slots_[slot];
   Chain& chain = chains_[done.chain];
   chain.any_completed = true;
@@ -111,6 +128,15 @@ void Dependencies::Happened(uint32_t slot) {
   chain.committing = false;
 }
 
+void Dependencies::HappenUntil(int64_t now_ns) {
+  while (!pending_.empty() && pending_.front().complete_ns <= now_ns) {
+    std::pop_heap(pending_.begin(), pending_.end());
+    const uint32_t slot = pending_.back().slot;
+    pending_.pop_back();
+    Happened(slot);
+  }
+}
+
 void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   if (!arrival_ns) return;
@@ -122,45 +148,52 @@ void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
                              .complete_ns = *io.complete_ns};
     next_flush_ = (next_flush_ + 1) % flushes_.size();
   }
-  while (!pending_.empty() && pending_.front().complete_ns <= *arrival_ns) {
-    std::pop_heap(pending_.begin(), pending_.end());
-    const uint32_t slot = pending_.back().slot;
-    pending_.pop_back();
-    Happened(slot);
-  }
+  HappenUntil(*arrival_ns);
+  if (unflushed_.empty()) return;
+  LookForFlushes(*arrival_ns);
+  HappenUntil(*arrival_ns);
 }
 
 void Dependencies::Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates) {
   gates->push_back(slot);
-  chain->told_ns = std::max(chain->told_ns, slots_[slot].complete_ns);
+  if (slots_[slot].complete_ns <= chain->told_ns) return;
+  chain->told_ns = slots_[slot].complete_ns;
+  chain->told_host_ns = slots_[slot].host_ns;
 }
 
-// The first commit that began after the chain's sync write arrived and ended after that completed.
+// The first commit that began after the chain's sync write had completed: only then does a file
+// system write down where new data are. Without one, the first that began after it arrived.
 const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const {
+  const Commit* after_arrival = nullptr;
   for (size_t i = 0; i < commits_.size(); ++i) {
     const Commit& commit = commits_[(next_commit_ + i) % commits_.size()];
-    if (commit.slot != kNone && commit.from_ns >= chain.synced_ns &&
-        commit.complete_ns > chain.last_complete_ns) {
-      return &commit;
-    }
+    if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns) continue;
+    if (commit.from_ns >= chain.last_complete_ns) return &commit;
+    if (after_arrival == nullptr && commit.from_ns >= chain.synced_ns) after_arrival = &commit;
   }
-  return nullptr;
+  return after_arrival;
 }
 
-// Of the threads that had their first I/O since the chain's last one, the completion that came
-// last: a program waits for the ones it started.
+// The last that a chain has waited for by now: its own I/O, or the commit after that.
+uint32_t Dependencies::EndOf(const Chain& chain) const {
+  const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
+  return commit != nullptr ? commit->slot : chain.last_slot;
+}
+
+// Of the threads that had their first I/O since the chain's last one, the end that came last: a
+// program waits for the ones it started.
 uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
-  uint32_t end = kNone;
+  uint32_t last = kNone;
   for (size_t i = 0; i < std::min(born_, births_.size()); ++i) {
     const Chain& started = chains_[births_[i]];
     if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || started.journals) {
       continue;
     }
-    const int64_t complete_ns = slots_[started.last_slot].complete_ns;
-    if (complete_ns <= chain.told_ns) continue;
-    if (end == kNone || complete_ns > slots_[end].complete_ns) end = started.last_slot;
+    const uint32_t end = EndOf(started);
+    if (slots_[end].complete_ns <= chain.told_ns) continue;
+    if (last == kNone || slots_[end].complete_ns > slots_[last].complete_ns) last = end;
   }
-  return end;
+  return last;
 }
 
 Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
@@ -180,16 +213,20 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     if (last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
       Name(last_completed_, &chain, gates);
     }
-  } else if (!journal) {
-    const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
+  } else {
+    const Commit* commit = chain.synced && !journal ? CommitAfter(chain) : nullptr;
     if (commit != nullptr) Name(commit->slot, &chain, gates);
     const auto unexplained = [&] {
       return SaturatingSubtract(arrival_ns, chain.told_ns) > 2 * kWakeNs;
     };
-    const bool woken =
-        last_journal_ != kNone && arrival_ns - slots_[last_journal_].complete_ns <= kWakeNs;
+    // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
+    // woken by that takes longer, since it has work to do after a commit.
+    const int64_t wake_ns = journal ? 2 * kWakeNs : kWakeNs;
+    const bool woken = last_journal_ != kNone &&
+                       slots_[last_journal_].complete_ns > chain.told_ns &&
+                       SaturatingSubtract(arrival_ns, slots_[last_journal_].complete_ns) <= wake_ns;
     if (woken && unexplained()) Name(last_journal_, &chain, gates);
-    const uint32_t started = unexplained() ? EndOfStarted(chain) : kNone;
+    const uint32_t started = !journal && unexplained() ? EndOfStarted(chain) : kNone;
     if (started != kNone) Name(started, &chain, gates);
   }
   chain.journals = chain.journals || journal;
@@ -201,10 +238,11 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   chain.synced_ns = arrival_ns;
   chain.arrival_ns = arrival_ns;
   return {.chain = number,
-          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, chain.told_ns))};
+          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, chain.told_ns)),
+          .host_ns = chain.told_host_ns};
 }
 
-std::optional<uint32_t> Dependencies::Add(const IoRecord& io) {
+std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
   if (!io.complete_ns) return std::nullopt;
   uint32_t slot = 0;
   if (!free_slots_.empty()) {
@@ -218,6 +256,7 @@ std::optional<uint32_t> Dependencies::Add(const IoRecord& io) {
   }
   slots_[slot] = {.arrival_ns = *io.arrival_ns(),
                   .complete_ns = *io.complete_ns,
+                  .host_ns = host_ns,
                   .device = io.device,
                   .chain = ChainOf(io),
                   .uses = 1,

@@ -29,6 +29,8 @@ class Dependencies {
     // From the last completion that it waited for (or the recording's first arrival) to its own
     // arrival.
     int64_t think_ns = 0;
+    // As Add() was told of that completion; 0 without one.
+    int64_t host_ns = 0;
   };
 
   // Any record arrives, planned or not: completions up to then have happened. `no_fua`: its device
@@ -37,8 +39,9 @@ class Dependencies {
   // The record that arrived last is to be replayed. Appends the slots of what it waited for beyond
   // what its chain was told before.
   Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates);
-  // And its own slot, where it completed: absent if there are too many.
-  std::optional<uint32_t> Add(const IoRecord& io);
+  // And its own slot, where it completed: absent if there are too many. `host_ns`: so much later
+  // than it is complete the replay will see it.
+  std::optional<uint32_t> Add(const IoRecord& io, int64_t host_ns = 0);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -46,6 +49,7 @@ class Dependencies {
   struct Slot {
     int64_t arrival_ns = 0;
     int64_t complete_ns = 0;
+    int64_t host_ns = 0;
     uint32_t device = 0;
     uint32_t chain = 0;
     uint32_t uses = 0;           // by whom it may still be named
@@ -70,6 +74,7 @@ class Dependencies {
     bool any_completed = false;
     int64_t last_complete_ns = 0;  // of its own
     int64_t told_ns = 0;           // latest completion it was told of
+    int64_t told_host_ns = 0;      // of that one
     bool synced = false;           // its last I/O was a sync write
     int64_t synced_ns = 0;         // when that arrived
     bool journals = false;         // it has written to a journal
@@ -89,10 +94,13 @@ class Dependencies {
 
   uint32_t ChainOf(const IoRecord& io);
   void Push(uint32_t slot);
-  bool FlushFollows(uint32_t slot);
+  std::optional<int64_t> EndOfFlushAfter(const Slot& write) const;
+  void LookForFlushes(int64_t now_ns);
+  void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
   void Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates);
   const Commit* CommitAfter(const Chain& chain) const;
+  uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;
   void Hold(uint32_t slot, uint32_t* role);
   void Release(uint32_t slot);
@@ -101,7 +109,8 @@ class Dependencies {
   const uint32_t max_chains_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
-  std::vector<Pending> pending_;  // a heap
+  std::vector<Pending> pending_;     // a heap
+  std::vector<uint32_t> unflushed_;  // done, but perhaps for a flush that has not arrived yet
   std::vector<Chain> chains_;
   std::unordered_map<uint64_t, uint32_t> chain_of_thread_;
   std::optional<int64_t> first_ns_;

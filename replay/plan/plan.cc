@@ -148,8 +148,13 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
     const IoRecord moved = WithoutCut(io);
     const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_);
     planned->chain = wait.chain;
-    planned->offset_ns = schedule_.ScaleNs(wait.think_ns);
-    planned->gate_slot = dependencies_.Add(moved).value_or(kNoGateSlot);
+    // Part of what the recording thought after a completion the replay spends on seeing it.
+    planned->offset_ns = std::max<int64_t>(0, schedule_.ScaleNs(wait.think_ns) - wait.host_ns);
+    const int64_t host_ns =
+        options_.host_parts.empty()
+            ? 0
+            : options_.host_parts[planned->target].Of(planned->op, planned->flags, planned->bytes);
+    planned->gate_slot = dependencies_.Add(moved, host_ns).value_or(kNoGateSlot);
   }
   if (planned->gate_slot == kNoGateSlot) ++counts_.ungated;
 }

@@ -14,6 +14,7 @@
 #include "replay/plan/address_map.h"
 #include "replay/plan/completion_order.h"
 #include "replay/plan/dependencies.h"
+#include "replay/plan/host_part.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/schedule.h"
 #include "replay/plan/timing_rule.h"
@@ -80,6 +81,9 @@ struct PlanOptions {
   std::vector<std::optional<uint32_t>> target_of_device;
   std::vector<AddressMap> address_map_of_device;
   std::vector<PlanTarget> targets;
+  // kClosed, of each target: so much later than an I/O is complete the issuer sees it; may be
+  // empty.
+  std::vector<HostPart> host_parts;
 };
 
 struct PlanCounts {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "host/mount_table.h"
 #include "replay/target/shared_sectors.h"
 
 namespace blktape {
@@ -23,39 +24,24 @@ constexpr char kScratchHint[] =
 struct Node {
   std::string name;
   std::optional<DeviceNumber> number;
-  // How a message calls it: "" for the target itself, "its partition sda1", "dm-0 (home) on it",
+  // Its name in messages: "" for the target itself, "its partition sda1", "dm-0 (home) on it",
   // "loop0 below it".
   std::string relation;
-  bool holder = false;  // stacked on the target: alone a reason to refuse
+  bool holder = false;  // stacked on the target: this alone is a reason to refuse
 };
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A mounted file system or swap area, or what looks like one.
+// A mounted file system or swap area, or something that looks like one.
 struct Mount {
   std::optional<DeviceNumber> number;
   std::string point;
   std::string source;
-  std::string where;  // "" in our namespace, else " in the mount namespace of process 12 (bash)"
+  std::string where;  // "" in our mount namespace, else " in the mount namespace of process 12
+                      // (bash)"
 };
-
-// mountinfo and swaps write blank, tab, newline and backslash as three octal digits.
-std::string Unescape(std::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto octal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
 
 std::vector<std::string> Words(const std::string& line) {
   std::istringstream stream(line);
@@ -64,15 +50,11 @@ std::vector<std::string> Words(const std::string& line) {
   return words;
 }
 
-// proc(5): "36 35 98:0 /root /mount/point rw,noatime master:1 - ext3 /dev/root rw".
-std::vector<Mount> ParseMounts(const std::string& mountinfo, const std::string& where) {
+std::vector<Mount> MountsOf(const std::string& mountinfo, const std::string& where) {
   std::vector<Mount> mounts;
-  std::istringstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> words = Words(line);
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 5 || words.end() - dash < 3) continue;
-    mounts.push_back({ParseDeviceNumber(words[2]), Unescape(words[4]), Unescape(dash[2]), where});
+  for (const MountEntry& entry : ParseMounts(mountinfo)) {
+    mounts.push_back(
+        {ParseDeviceNumber(entry.device_number), entry.mount_point, entry.source, where});
   }
   return mounts;
 }
@@ -85,7 +67,7 @@ std::vector<std::string> ParseSwaps(const std::string& swaps) {
   std::getline(lines, line);
   while (std::getline(lines, line)) {
     const std::vector<std::string> words = Words(line);
-    if (!words.empty()) paths.push_back(Unescape(words[0]));
+    if (!words.empty()) paths.push_back(UnescapeOctal(words[0]));
   }
   return paths;
 }
@@ -94,7 +76,7 @@ Status Refuse(const std::string& message, const std::string& hint = kScratchHint
   return Status(StatusCode::kFailedPrecondition, message + hint);
 }
 
-// fs/open.h: the two lowest bits of the flags of an open file say how it may be used.
+// The two lowest bits of an open file's flags are its access mode (fs/open.h).
 constexpr int kAccessMode = 3;
 
 class Guard {
@@ -107,9 +89,9 @@ class Guard {
       return Refuse(path_ + ": cannot tell whether it is mounted: " + own.status().message(),
                     "\n  try:  mount -t proc proc /proc");
     }
-    mounts_ = ParseMounts(*own, "");
+    mounts_ = MountsOf(*own, "");
     AddMountsElsewhere(*own);
-    // Absent in a kernel without swap.
+    // This file is absent in a kernel without swap.
     if (const Result<std::string> swaps = system_.Read("/proc/swaps"); swaps.ok()) {
       swaps_ = ParseSwaps(*swaps);
     }
@@ -168,7 +150,7 @@ class Guard {
     }
     for (const Node& node : nodes_) RETURN_IF_ERROR(CheckExported(node));
     for (const Node& node : nodes_) {
-      // Programs that write to disks do not all claim them: a virtual machine's, a database's.
+      // Some programs write to disks without claiming them: virtual machines, databases.
       if (const std::optional<std::string> writer = WriterOf([&node](const FileIdentity& open) {
             return open.block && open.block == node.number;
           })) {
@@ -178,7 +160,7 @@ class Guard {
     below.push_back(DiskOfPartition(system_, *name).value_or(*name));
     for (const Loop& loop : loops_) {
       if (!Contains(below, loop.name)) continue;
-      // What is written to a loop device is written below it, which it does not claim.
+      // Writes to a loop device go to the device below it, which the loop device does not claim.
       way_down_.push_back(loop.name);
       if (loop.backing.block) {
         RETURN_IF_ERROR(CheckBlock(*loop.backing.block, keep_paths));
@@ -192,7 +174,7 @@ class Guard {
   }
 
  private:
-  // Containers and sandboxes have mounts of their own, and keep copies of ours after we unmount.
+  // Containers and sandboxes have their own mounts, and keep copies of ours after an unmount.
   void AddMountsElsewhere(const std::string& own) {
     std::set<std::string> seen = {own};
     for (const std::string& pid : system_.List("/proc")) {
@@ -202,7 +184,7 @@ class Guard {
       const Result<std::string> name = system_.Read("/proc/" + pid + "/comm");
       const std::string where = " in the mount namespace of process " + pid +
                                 (name.ok() ? " (" + *name + ")" : std::string());
-      for (Mount& mount : ParseMounts(*table, where)) mounts_.push_back(std::move(mount));
+      for (Mount& mount : MountsOf(*table, where)) mounts_.push_back(std::move(mount));
     }
   }
 
@@ -242,9 +224,9 @@ class Guard {
     for (size_t i = 0; i < own; ++i) AddStacked(i);
   }
 
-  // Devices that lie on sectors of the target without being stacked on it, which claim none of
-  // their own: what it is made of, other tables of the device mapper over those, and the same drive
-  // by another path. Returns what it is made of.
+  // Checks devices that use sectors of the target without being stacked on it, and therefore
+  // without claiming it: the devices below the target, other device-mapper tables over those, and
+  // the same drive by another path. Returns the devices below the target.
   std::vector<std::string> AddSharers(const std::string& name) {
     const SectorMap map(system_);
     const std::vector<std::string> below = map.Below(name);
@@ -283,7 +265,7 @@ class Guard {
     return below;
   }
 
-  // The devices below a loop device and their disks, which CheckBlock comes to by itself.
+  // The devices below a loop device and their disks; CheckBlock visits these by itself.
   std::vector<std::string> UnderLoops(const std::string& name) const {
     std::vector<std::string> under = {DiskOfPartition(system_, name).value_or(name)};
     for (size_t i = 0; i < under.size(); ++i) {
@@ -307,7 +289,7 @@ class Guard {
     }
   }
 
-  // Everything above nodes_[index], however high.
+  // All devices above nodes_[index], at any level.
   void AddStacked(size_t index) {
     std::vector<size_t> unseen = {index};
     while (!unseen.empty()) {
@@ -341,13 +323,15 @@ class Guard {
   Status CheckMounts(const Node& node) const {
     for (const Mount& mount : mounts_) {
       const bool by_number = mount.number && mount.number == node.number;
-      // btrfs and its like have a number of no device: their source names one of the disks.
+      // btrfs and similar file systems have a device number that belongs to no device; their source
+      // names one of the disks.
       const bool by_source = mount.source.starts_with("/dev/") && IsNode(mount.source, node);
       if (!by_number && !by_source) continue;
       return Refuse(Subject(node) + " mounted on " + mount.point + mount.where +
                     "; replaying writes would destroy it");
     }
-    // A btrfs of several disks names but one of them in mountinfo; it shows in sysfs while mounted.
+    // mountinfo names only one disk of a btrfs with several; sysfs lists all of them while it is
+    // mounted.
     for (const std::string& volume : system_.List("/sys/fs/btrfs")) {
       const auto disks = system_.List("/sys/fs/btrfs/" + volume + "/devices");
       if (std::find(disks.begin(), disks.end(), node.name) == disks.end()) continue;
@@ -357,8 +341,8 @@ class Guard {
     return OkStatus();
   }
 
-  // "process 12 (qemu)" if one that is not this has something open for writing of which `is_it`
-  // holds. Of processes that this user may not look into nothing is known.
+  // "process 12 (qemu)" if another process has a file open for writing for which `is_it` is true.
+  // Processes that this user may not inspect are unknown.
   template <typename IsIt>
   std::optional<std::string> WriterOf(IsIt is_it) const {
     const std::string self = std::to_string(getpid());
@@ -378,7 +362,7 @@ class Guard {
   // proc(5): "flags:" and the flags of open(2) in octal.
   bool MayWrite(const std::string& fdinfo) const {
     const Result<std::string> text = system_.Read(fdinfo);
-    if (!text.ok()) return false;  // closed meanwhile
+    if (!text.ok()) return false;  // closed in the meantime
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
       const std::vector<std::string> words = Words(line);
@@ -394,7 +378,7 @@ class Guard {
                   std::string(kScratchHint) + ";\n        end that process, if it is not needed");
   }
 
-  // The kernel's NVMe target opens its disks without a claim (Documentation/nvme, configfs).
+  // The kernel's NVMe target opens its disks without claiming them (Documentation/nvme, configfs).
   Status CheckExported(const Node& node) const {
     const std::string subsystems = "/sys/kernel/config/nvmet/subsystems";
     for (const std::string& subsystem : system_.List(subsystems)) {
@@ -461,7 +445,8 @@ class Guard {
   std::vector<std::string> swaps_;
   std::vector<Loop> loops_;
   std::vector<Node> nodes_;
-  // Loop devices from the target to the device whose nodes these are; none: those of the target.
+  // The loop devices between the target and the device that nodes_ describe; empty: nodes_ describe
+  // the target.
   std::vector<std::string> way_down_;
 };
 

@@ -26,7 +26,7 @@ constexpr char kNvme[] = "pci0000:00/0000:00:01.0/nvme/nvme0/nvme0n1";
 
 class BlockDevicesTest : public ::testing::Test {
  protected:
-  BlockDevicesTest() : sysfs_(::testing::TempDir() + "/block_devices"), devices_(sysfs_.root()) {
+  BlockDevicesTest() : sysfs_(::testing::TempDir() + "/block_devices"), devices_(sysfs_) {
     sysfs_.AddDisk(kSda, "8:0");
     sysfs_.AddPartition(kSda, "sda1", "8:1");
     sysfs_.AddPartition(kSda, "sda2", "8:2");
@@ -191,10 +191,9 @@ TEST_F(BlockDevicesTest, BtrfsLeadsToAllItsDisks) {
   sysfs_.Link("/sys/fs/btrfs/1234/devices/sdb", kSdb);
   sysfs_.Link("/sys/fs/btrfs/1234/devices/nvme0n1", kNvme);
   sysfs_.Link("/sys/fs/btrfs/9999/devices/sda1", std::string(kSda) + "/sda1");
-  EXPECT_THAT(BtrfsMembers(sysfs_.root() + "/sys/fs/btrfs",
-                           std::filesystem::canonical(sysfs_.root() + "/sys/class/block/sdb")),
+  EXPECT_THAT(BtrfsMembers(sysfs_, *sysfs_.Resolve("/sys/class/block/sdb")),
               ElementsAre(HasSubstr("nvme0n1"), HasSubstr("sdb")));
-  EXPECT_THAT(BtrfsMembers(sysfs_.root() + "/sys/fs/btrfs", "/elsewhere"), IsEmpty());
+  EXPECT_THAT(BtrfsMembers(sysfs_, "/elsewhere"), IsEmpty());
 }
 
 TEST_F(BlockDevicesTest, AFileSystemWithoutADiskIsRefusedByName) {

@@ -12,8 +12,10 @@ TEST(BlockStatTest, TheSeventeenFieldsOfThisCenturyAreReadByTheirPlace) {
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->reads, 101u);
   EXPECT_EQ(stat->read_sectors, 808u);
+  EXPECT_EQ(stat->read_ms, 4u);
   EXPECT_EQ(stat->writes, 205u);
   EXPECT_EQ(stat->write_sectors, 1640u);
+  EXPECT_EQ(stat->write_ms, 8u);
   EXPECT_EQ(stat->discards, 303u);
   EXPECT_EQ(stat->discard_sectors, 2424u);
   EXPECT_EQ(stat->flushes, 405u);

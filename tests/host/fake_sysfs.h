@@ -2,13 +2,18 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "host/system_view.h"
 
 namespace blktape {
 
-// A folder that looks like the root of a machine: sysfs' devices and its links, proc's mount table.
-// Removed with the object.
-class FakeSysfs {
+// A machine in a folder that looks like its root: sysfs' devices and its links, proc's mount table.
+// The folder is removed with the object.
+class FakeSysfs : public SystemView {
  public:
   explicit FakeSysfs(const std::string& folder) : root_(folder) {
     std::filesystem::remove_all(root_);
@@ -16,11 +21,34 @@ class FakeSysfs {
       std::filesystem::create_directories(root_ + one);
     }
   }
-  ~FakeSysfs() { std::filesystem::remove_all(root_); }
+  ~FakeSysfs() override { std::filesystem::remove_all(root_); }
   FakeSysfs(const FakeSysfs&) = delete;
   FakeSysfs& operator=(const FakeSysfs&) = delete;
 
   const std::string& root() const { return root_; }
+
+  Result<std::string> Read(const std::string& path) const override {
+    return MachineView().Read(root_ + path);
+  }
+  std::vector<std::string> List(const std::string& folder) const override {
+    return MachineView().List(root_ + folder);
+  }
+  Result<std::string> Resolve(const std::string& path) const override {
+    const Result<std::string> real = MachineView().Resolve(root_ + path);
+    if (!real.ok()) return Status(real.status().code(), path + ": no such file");
+    const std::string inside =
+        std::filesystem::path(*real).lexically_relative(std::filesystem::canonical(root_)).string();
+    return inside == "." ? "/" : "/" + inside;
+  }
+  std::optional<FileIdentity> Identify(const std::string& path) const override {
+    return MachineView().Identify(root_ + path);
+  }
+  std::optional<FileIdentity> LoopBacking(const std::string& /*name*/) const override {
+    return std::nullopt;
+  }
+  Result<std::string> DeviceMapperTable(const std::string& name) const override {
+    return Status(StatusCode::kNotFound, name + ": no device-mapper device");
+  }
 
   void Write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "replay/plan/plan.h"
+#include "replay/plan/timing_rule.h"
 #include "replay/setup.h"
 #include "tests/format/fuzz_trace.h"
 
@@ -19,7 +20,7 @@ constexpr uint64_t kEnough = 20'000;
 
 ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
   constexpr TimingRule kRules[] = {TimingRule::kTimed, TimingRule::kMaxOrder,
-                                   TimingRule::kQueueDepth, TimingRule::kTimed};
+                                   TimingRule::kQueueDepth, TimingRule::kClosed};
   constexpr const char* kRemaps[] = {"refuse", "offset", "scale", "wrap"};
   constexpr const char* kUnsupported[] = {"fail", "skip", "emulate", "emulate"};
   ReplayOptions options;
@@ -32,8 +33,8 @@ ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
   options.loops = (one & 128) != 0 ? 2 : 1;
   if ((other & 1) != 0) options.from_ns = other;
   if ((other & 2) != 0) options.to_ns = int64_t{1} << (other >> 2) % 63;
-  options.keep_think_time = (other & 4) != 0 && options.rule != TimingRule::kTimed;
-  if ((other & 8) != 0 && (options.keep_think_time || options.rule == TimingRule::kTimed)) {
+  options.keep_think_time = (other & 4) != 0 && !IsPunctual(options.rule);
+  if ((other & 8) != 0 && (options.keep_think_time || IsPunctual(options.rule))) {
     options.idle_cap_ns = other;
   }
   options.skip_writes = (other & 16) != 0;

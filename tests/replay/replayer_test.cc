@@ -51,6 +51,8 @@ TEST(ReplayerTest, TheResultOfAReplayHoldsTheSameOpsAddressesAndSizesInTheSameOr
   EXPECT_EQ(outcome->completed(), 4);
   EXPECT_EQ(outcome->errors(), 0);
   EXPECT_FALSE(outcome->stopped_early());
+  EXPECT_EQ(outcome->woken_completions(), 0) << "in virtual time nobody wakes late";
+  EXPECT_EQ(outcome->wake_ups(), 0);
 
   const TraceContent result = ReadTrace(options.result_path);
   ASSERT_THAT(result.records, SizeIs(4));
@@ -95,6 +97,11 @@ TEST(ReplayerTest, WhatADeviceThatIsLeftOutDidIsNoReasonToRefuse) {
   const auto preview = PreviewReplay(options, /*whole=*/true, kRunOn);
   ASSERT_TRUE(preview.ok()) << preview.status().message();
   EXPECT_EQ(preview->planned, 1u);
+  EXPECT_EQ(preview->recorded_ns, 2'000);
+  options.loops = 5;
+  EXPECT_EQ(PreviewReplay(options, /*whole=*/false, kRunOn)->recorded_ns, 10'000);
+  options.loops = 0;
+  EXPECT_EQ(PreviewReplay(options, /*whole=*/false, kRunOn)->recorded_ns, std::nullopt);
 }
 
 TEST(ReplayerTest, RecordedDevicesThatShareTheAddressesOfATargetAreNamed) {

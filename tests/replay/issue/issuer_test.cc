@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/issue/feed.h"
+#include "replay/issue/reserve_thread.h"
+#include "replay/issue/turn.h"
 #include "replay/outcome/lateness_split.h"
 #include "replay/plan/plan.h"
 #include "tests/replay/plan/fake_records.h"
@@ -122,7 +124,7 @@ class IssuerTest : public testing::Test {
     std::vector<IssuedIo> done;
   };
   Status status_;
-  Issuer::Totals totals_;
+  IssueTotals totals_;
   IssueCounters counters_;
   // As the recorder divides what is between due and issue.
   std::vector<int64_t> lateness_ns_;
@@ -586,7 +588,7 @@ class StoppedHostTest : public testing::Test {
 
   std::vector<IssuedIo> ios_;  // in the order of the plan
   std::vector<LatenessSplit::Parts> parts_;
-  Issuer::Totals totals_;
+  IssueTotals totals_;
 };
 
 // Three are out when the host stops at 20 us, and come to 50 us each some time after that. When it
@@ -820,9 +822,10 @@ class IssuerReserveTest : public testing::Test {
     Plan plan(&stream, plan_options);
     InlineFeed feed(&plan);
     const std::atomic<bool> stop = false;
+    Turn turn;
     Issuer issuer(&first_, Clock::Monotonic(), &feed, &sink_, &counters_, StopFlags{&stop},
-                  {.depth = InstantEngine::kDepth, .has_reserve = true});
-    std::thread reserve([&] { issuer.StandBy(&reserve_); });
+                  {.depth = InstantEngine::kDepth, .turn = &turn});
+    std::thread reserve([&] { ReserveThread(&issuer, &reserve_, Clock::Monotonic()).StandBy(); });
     std::thread releaser([&] {
       while (counters_.issued.load() < kIos - left && !reserve_.failed.load())
         std::this_thread::yield();
@@ -844,7 +847,7 @@ class IssuerReserveTest : public testing::Test {
   InstantEngine reserve_;
   Sink sink_;
   IssueCounters counters_;
-  Issuer::Totals totals_;
+  IssueTotals totals_;
 };
 
 TEST_F(IssuerReserveTest, WhatTheFirstThreadIsKeptFromTheOtherIssuesInOrder) {

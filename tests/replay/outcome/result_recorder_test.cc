@@ -54,6 +54,27 @@ TEST_F(ResultRecorderTest, PutsCompletionsBackIntoTheOrderOfThePlan) {
   EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 1, 2, 3, 4));
 }
 
+// Each takes 50 ns. A write with PREFLUSH is two requests; no I/O is over before it began.
+TEST_F(ResultRecorderTest, TheHostsPartIsTakenOutOfTheCompletion) {
+  Open();
+  recorder_->TakeOut({{.transfer_ns = 5, .flush_ns = 30}});
+  IssuedIo flush = Done(1, 0, 100);
+  flush.op = Op::kFlush;
+  IssuedIo durable = Done(2, 0, 200);
+  durable.op = Op::kWrite;
+  durable.flags = kFlagPreflush | kFlagFua;
+  IssuedIo fast = Done(3, 0, 300);
+  fast.complete_ns = 302;
+  for (const IssuedIo& io : {Done(0), flush, durable, fast}) {
+    ASSERT_TRUE(recorder_->Add(io).ok());
+  }
+  ASSERT_TRUE(recorder_->Flush().ok());
+  ASSERT_TRUE(writer_->Finish({}).ok());
+  std::vector<int64_t> completions;
+  for (const IoRecord& io : ReadTrace(path_).records) completions.push_back(*io.complete_ns);
+  EXPECT_THAT(completions, ElementsAre(45, 120, 215, 300));
+}
+
 TEST_F(ResultRecorderTest, IosThatWereNeverIssuedLeaveNoGap) {
   Open();
   for (const uint64_t sequence : {0, 5, 3}) ASSERT_TRUE(recorder_->Add(Done(sequence)).ok());

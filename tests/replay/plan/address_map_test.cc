@@ -52,6 +52,14 @@ TEST(AddressMapTest, AnExplicitOffsetBelowZeroIsRefused) {
   EXPECT_EQ(map.Map(Lba(8), 512)->offset_bytes, 0u);
 }
 
+TEST(AddressMapTest, AFootprintAtTheHighestAddressMovesToTheStartToo) {
+  // 2^63 has no negative number of 64 bits.
+  constexpr uint64_t kBegin = uint64_t{1} << 63;
+  const AddressMap map = Make(Remap::kOffset, kBegin, kBegin + kMiB, kMiB);
+  EXPECT_FALSE(map.Map(Lba(kBegin / 512), 4096).ok()) << "no address of a disk";
+  EXPECT_FALSE(map.Map(Lba(0), 4096).ok()) << "2^63 bytes below the start";
+}
+
 TEST(AddressMapTest, ScaleHalvesAddressesAndKeepsTheirAlignment) {
   const AddressMap map = Make(Remap::kScale, 0, 8 * kMiB, 4 * kMiB);
   // 12,288 * 1/2 = 6,144, rounded down to the 4096 that start and size were multiples of.

@@ -118,6 +118,36 @@ TEST_F(DependenciesTest, ACommitThatBeganBeforeTheWriteIsNotItsOwn) {
   EXPECT_THAT(Next(1, Op::kWrite, 9'000, 9'100, kFlagSync).gates, ElementsAre(1));
 }
 
+// Where new data lie is written down by the first commit that begins once they are on the drive.
+TEST_F(DependenciesTest, ACommitThatBeganBeforeTheDataWereWrittenIsNotWaitedForIfAnotherFollowed) {
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync);     // 0
+  Next(7, Op::kWrite, 900, 1'500, kJournal);    // 1: after 0 arrived, before it completed
+  Next(7, Op::kWrite, 1'510, 3'000, kCommit);   // 2
+  Next(7, Op::kWrite, 3'050, 4'000, kJournal);  // 3
+  Next(7, Op::kWrite, 4'010, 6'000, kCommit);   // 4
+  const Waited next = Next(1, Op::kWrite, 16'000, 17'000, kFlagSync);
+  EXPECT_THAT(next.gates, ElementsAre(0, 4));
+  EXPECT_EQ(next.think_us, 10'000);
+}
+
+TEST_F(DependenciesTest, WithoutAnotherItIsTheCommitThatBeganWhileTheDataWereWritten) {
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync);    // 0
+  Next(7, Op::kWrite, 900, 1'500, kJournal);   // 1
+  Next(7, Op::kWrite, 1'510, 3'000, kCommit);  // 2
+  EXPECT_THAT(Next(1, Op::kWrite, 9'000, 9'100, kFlagSync).gates, ElementsAre(0, 2));
+}
+
+// Unmounting writes the superblock, which is metadata, once the journal's thread has committed.
+TEST_F(DependenciesTest, WhoWritesMetadataForItselfWaitsForTheCommitThatEndedJustBefore) {
+  Next(1, Op::kWrite, 0, 100, kJournal);        // 0: mounted
+  Next(1, Op::kRead, 150, 1'000);               // 1
+  Next(7, Op::kWrite, 5'000, 6'000, kJournal);  // 2
+  Next(7, Op::kWrite, 6'010, 9'000, kCommit);   // 3
+  const Waited superblock = Next(1, Op::kWrite, 9'300, 9'900, kJournal);
+  EXPECT_THAT(superblock.gates, ElementsAre(1, 3));
+  EXPECT_EQ(superblock.think_us, 300);
+}
+
 TEST_F(DependenciesTest, AfterAReadNoCommitIsWaitedForButOneThatEndedJustBefore) {
   Next(1, Op::kRead, 0, 100);                                           // 0
   Next(7, Op::kWrite, 200, 1'000, kJournal);                            // 1
@@ -150,6 +180,55 @@ TEST_F(DependenciesTest, AThreadWaitsForTheOnesThatBeganSinceItsLastIo) {
   const Waited next = Next(1, Op::kRead, 9'000, 9'100);
   EXPECT_THAT(next.gates, ElementsAre(1, 2));
   EXPECT_EQ(next.think_us, 6'000);
+}
+
+// What the flush stands for may have to wait for another flush; until one is issued nobody can
+// tell.
+TEST_F(DependenciesTest, TheFlushAfterAFuaWriteMayBeginLater) {
+  no_fua_ = true;
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync | kFlagFua);                  // 0
+  EXPECT_THAT(Next(1, Op::kRead, 2'000, 2'100).gates, IsEmpty());       // 1
+  Next(8, Op::kFlush, 4'000, 7'000, kFlagDerived);                      // 2
+  Next(8, Op::kFlush, 4'500, 6'000, kFlagDerived);                      // 3: not the first
+  EXPECT_THAT(Next(1, Op::kRead, 6'500, 6'600).gates, ElementsAre(1));  // 4
+  const Waited after = Next(1, Op::kRead, 7'300, 7'400);
+  EXPECT_THAT(after.gates, ElementsAre(0, 4));
+  EXPECT_EQ(after.think_us, 300);
+}
+
+TEST_F(DependenciesTest, AFuaWriteThatNoFlushFollowsIsCompleteByItself) {
+  no_fua_ = true;
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync | kFlagFua);             // 0
+  EXPECT_THAT(Next(1, Op::kRead, 5'900, 6'900).gates, IsEmpty());  // 1: one may still come
+  EXPECT_THAT(Next(1, Op::kRead, 7'000, 7'100).gates, ElementsAre(0, 1));
+}
+
+// A shell starts a program that makes a file durable, and goes on when that has ended.
+TEST_F(DependenciesTest, AProgramThatWasStartedEndsWithTheCommitItWaitedFor) {
+  Next(1, Op::kRead, 0, 100);                    // 0: the shell
+  Next(3, Op::kWrite, 2'000, 3'000, kFlagSync);  // 1
+  Next(7, Op::kWrite, 3'050, 4'000, kJournal);   // 2
+  Next(7, Op::kWrite, 4'010, 8'000, kCommit);    // 3
+  const Waited next = Next(1, Op::kRead, 15'000, 15'100);
+  EXPECT_THAT(next.gates, ElementsAre(0, 3));
+  EXPECT_EQ(next.think_us, 7'000);
+}
+
+// Of the completion that came last, whoever's that was and whatever was named before.
+TEST_F(DependenciesTest, AWaitTellsHowMuchLaterTheReplaySeesWhatItEndsWith) {
+  std::vector<uint32_t> gates;
+  const auto hand = [&](IoRecord io, int64_t host_ns) {
+    io.pid = 1;
+    inferred_.Arrive(io, false);
+    const Dependencies::Wait wait = inferred_.WaitOf(io, &gates);
+    inferred_.Add(io, host_ns);
+    return wait;
+  };
+  EXPECT_EQ(hand(Read(0, 900), 7).host_ns, 0) << "it waited for nothing";
+  hand(Read(10, 500), 30);
+  const Dependencies::Wait wait = hand(Read(1'000, 1'100), 4);
+  EXPECT_EQ(wait.think_ns, 100);
+  EXPECT_EQ(wait.host_ns, 7);
 }
 
 TEST_F(DependenciesTest, WithoutThreadsTheOrderOfCompletionsIsKept) {

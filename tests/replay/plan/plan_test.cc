@@ -234,6 +234,19 @@ TEST(PlanTest, AnIoBeyondTheGatesIsCountedAsUngated) {
   EXPECT_EQ(All(records, OneTarget(TimingRule::kMaxOrder)).counts.ungated, 2u);
 }
 
+// 100 ns after a flush that the issuer sees 30 ns late are 70 more; 20 ns are none.
+TEST(PlanTest, AClosedReplayThinksForLessByWhatItSeesLate) {
+  PlanOptions options = OneTarget(TimingRule::kClosed);
+  options.host_parts = {{.transfer_ns = 5, .flush_ns = 30}};
+  const Planned planned = All({Io(Op::kFlush, 0, 1'000, 0, 0), Read(1'100, 1'200),
+                               Io(Op::kFlush, 1'240, 2'000, 0, 0), Read(2'020, 2'100)},
+                              options);
+  ASSERT_EQ(planned.steps.size(), 4u);
+  EXPECT_EQ(planned.steps[1].offset_ns, 70);
+  EXPECT_EQ(planned.steps[2].offset_ns, 35) << "40 ns after a read";
+  EXPECT_EQ(planned.steps[3].offset_ns, 0);
+}
+
 TEST(PlanTest, ARequestThatNoDriveTakesEndsThePlanAndIsNamed) {
   FakeRecords records({Read(0, 10), Read(20, 30, 0, uint64_t{100} << 30)});
   Plan plan(&records, OneTarget());

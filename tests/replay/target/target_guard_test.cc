@@ -33,6 +33,10 @@ class FakeSystem : public SystemView {
     }
     return {names.begin(), names.end()};
   }
+  Result<std::string> Resolve(const std::string& path) const override {
+    if (!Identify(path)) return Status(StatusCode::kNotFound, path + ": absent");
+    return path;
+  }
   std::optional<FileIdentity> Identify(const std::string& path) const override {
     const auto found = identities_.find(path);
     if (found == identities_.end()) return std::nullopt;

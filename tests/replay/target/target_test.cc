@@ -151,6 +151,9 @@ class BusyMachine : public SystemView {
   std::vector<std::string> List(const std::string& folder) const override {
     return MachineView().List(folder);
   }
+  Result<std::string> Resolve(const std::string& path) const override {
+    return MachineView().Resolve(path);
+  }
   std::optional<FileIdentity> Identify(const std::string& path) const override {
     return MachineView().Identify(path);
   }
@@ -402,6 +405,31 @@ TEST_F(LoopTargetTest, ADeviceThatAProgramHoldsExclusivelyIsRefused) {
   const UniqueFd holder(open(loop_->path().c_str(), O_RDONLY | O_EXCL));
   ASSERT_TRUE(holder);
   ExpectRefused(loop_->path(), {.overwrite = true}, "holds it exclusively");
+}
+
+// A ZFS pool leaves no holder in sysfs and no descriptor in /proc: it claims the partition that it
+// made on the disk (or the disk), as an exclusive open does. The kernel lets nobody claim a disk of
+// which a part is claimed, nor a part of one that is.
+TEST_F(LoopTargetTest, ADiskOfWhichAPartitionIsHeldExclusivelyIsRefusedAndTheOtherPartitionIsNot) {
+  Partition();
+  MakeLoop({.partitions = true});
+  const std::string first = loop_->AddPartition(1, kMiB, 30 * kMiB);
+  const std::string second = loop_->AddPartition(2, 32 * kMiB, 32 * kMiB);
+  const UniqueFd pool(open(first.c_str(), O_RDWR | O_EXCL));
+  ASSERT_TRUE(pool);
+  ExpectRefused(loop_->path(), {.overwrite = true}, "holds it exclusively");
+  ExpectRefused(first, {.overwrite = true}, "holds it exclusively");
+  const auto other = Target::Open(second, {.overwrite = true});
+  EXPECT_TRUE(other.ok()) << other.status().message();
+}
+
+TEST_F(LoopTargetTest, APartitionOfADiskThatIsHeldExclusivelyIsRefused) {
+  Partition();
+  MakeLoop({.partitions = true});
+  const std::string first = loop_->AddPartition(1, kMiB, 30 * kMiB);
+  const UniqueFd pool(open(loop_->path().c_str(), O_RDWR | O_EXCL));
+  ASSERT_TRUE(pool);
+  ExpectRefused(first, {.overwrite = true}, "holds it exclusively");
 }
 
 TEST_F(LoopTargetTest, WhileItIsOpenNobodyCanMountIt) {

@@ -1,0 +1,158 @@
+#include "replay/host_measure.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "format/io_record.h"
+#include "host/block_stat.h"
+#include "replay/engine/engine.h"
+#include "replay/engine/engine_factory.h"
+#include "replay/engine/engine_options.h"
+#include "replay/issue/issued_io.h"
+#include "replay/issue/issuer.h"
+#include "replay/plan/plan.h"
+#include "replay/plan/timing_rule.h"
+
+namespace blktape {
+namespace {
+
+constexpr int kSamples = 5;
+constexpr int64_t kSampleNs = 100 * kNanosPerMilli;
+constexpr uint64_t kReadBytes = 4096;
+// Coprime to any number of blocks that is not a multiple of it: each read is far from the last.
+constexpr uint64_t kStride = 1'000'003;
+
+// One kind of I/O again and again, for as long as the issuer asks.
+class OneKindFeed : public PlanFeed {
+ public:
+  OneKindFeed(Op op, uint64_t target_bytes, std::byte* buffer)
+      : blocks_(target_bytes / kReadBytes) {
+    io_.op = op;
+    if (op != Op::kRead) return;
+    io_.bytes = kReadBytes;
+    io_.buffer = buffer;
+  }
+  State Peek(PlannedIo** io) override {
+    *io = &io_;
+    return State::kReady;
+  }
+  void Pop() override {
+    ++io_.sequence;
+    if (io_.op == Op::kRead) io_.offset_bytes = io_.sequence * kStride % blocks_ * kReadBytes;
+  }
+  bool WantsMemory() const override { return false; }
+
+ private:
+  const uint64_t blocks_;
+  PlannedIo io_;
+};
+
+class SummingSink : public IssueSink {
+ public:
+  void Done(const IssuedIo& io) override {
+    ++sample.ios;
+    sample.seen_ns += io.complete_ns - io.issue_ns;
+  }
+  HostSample sample;
+};
+
+// Where the driver takes requests, the kernel dates their beginnings and ends.
+bool Measurable(const std::unique_ptr<Target>& target) {
+  std::error_code ignored;
+  return target->is_block_device() && target->direct() && target->size_bytes() >= kReadBytes &&
+         std::filesystem::exists(target->disk() + "/mq", ignored);
+}
+
+// Absent if an I/O failed or there are no statistics.
+Result<std::optional<HostSample>> TakeSample(Engine* engine, Op op, const Target& target,
+                                             std::byte* buffer, const IssuerOptions& options,
+                                             const std::atomic<bool>& stop) {
+  Clock* const clock = Clock::Monotonic();
+  OneKindFeed feed(op, target.size_bytes(), buffer);
+  SummingSink sink;
+  IssueCounters counters;
+  Issuer issuer(engine, clock, &feed, &sink, &counters, StopFlags{&stop}, options);
+  const std::optional<BlockStat> before = ReadBlockStat(target.disk());
+  RETURN_IF_ERROR(issuer.Run(clock->NowNs()));
+  const std::optional<BlockStat> after = ReadBlockStat(target.disk());
+  if (!before || !after || counters.errors.load() > 0 || stop.load()) {
+    return std::optional<HostSample>();
+  }
+  const bool read = op == Op::kRead;
+  // A flush of software counts as a write without sectors.
+  sink.sample.counted = read ? after->reads - before->reads : after->writes - before->writes;
+  sink.sample.counted_ms =
+      read ? after->read_ms - before->read_ms : after->write_ms - before->write_ms;
+  return std::optional<HostSample>(sink.sample);
+}
+
+Result<std::optional<int64_t>> Measure(Op op, const std::string& engine_name, const Target& target,
+                                       std::byte* buffer, const IssuerOptions& options,
+                                       const std::atomic<bool>& stop) {
+  EngineOptions engine_options;
+  engine_options.targets = {&target};
+  engine_options.depth = options.depth;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(engine_name, engine_options));
+  std::vector<HostSample> samples;
+  for (int i = 0; i < kSamples; ++i) {
+    ASSIGN_OR_RETURN(const std::optional<HostSample> sample,
+                     TakeSample(engine.get(), op, target, buffer, options, stop));
+    if (!sample) return std::optional<int64_t>();
+    samples.push_back(*sample);
+  }
+  return HostPartNs(samples);
+}
+
+}  // namespace
+
+std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples) {
+  std::vector<int64_t> parts;
+  for (const HostSample& sample : samples) {
+    const bool others = sample.counted != sample.ios && sample.counted != 0;
+    if (sample.ios == 0 || others) return std::nullopt;
+    const int64_t disk_ns =
+        sample.counted == 0 ? 0 : static_cast<int64_t>(sample.counted_ms) * kNanosPerMilli;
+    parts.push_back((sample.seen_ns - disk_ns) / static_cast<int64_t>(sample.ios));
+  }
+  if (parts.empty()) return std::nullopt;
+  const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2);
+  std::nth_element(parts.begin(), middle, parts.end());
+  return std::max<int64_t>(0, *middle);
+}
+
+Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,
+                                               const std::vector<std::unique_ptr<Target>>& targets,
+                                               std::byte* buffer, int64_t poll_ns,
+                                               const RealtimeScope::Wish& wish,
+                                               const std::atomic<bool>& stop) {
+  if (engine == "null" || !std::all_of(targets.begin(), targets.end(), Measurable)) {
+    return std::vector<HostPart>();
+  }
+  IssuerOptions one_by_one;
+  one_by_one.rule = TimingRule::kQueueDepth;
+  one_by_one.depth = 1;
+  one_by_one.poll_ns = poll_ns;
+  one_by_one.duration_ns = kSampleNs;
+  std::vector<HostPart> parts;
+  for (const std::unique_ptr<Target>& target : targets) {
+    Result<std::optional<int64_t>> transfer_ns = std::optional<int64_t>();
+    Result<std::optional<int64_t>> flush_ns = std::optional<int64_t>();
+    std::thread([&] {
+      const RealtimeScope punctual(wish);
+      transfer_ns = Measure(Op::kRead, engine, *target, buffer, one_by_one, stop);
+      flush_ns = Measure(Op::kFlush, engine, *target, buffer, one_by_one, stop);
+    }).join();
+    RETURN_IF_ERROR(transfer_ns.status());
+    RETURN_IF_ERROR(flush_ns.status());
+    if (!*transfer_ns || !*flush_ns) return std::vector<HostPart>();
+    parts.push_back({.transfer_ns = **transfer_ns, .flush_ns = **flush_ns});
+  }
+  return parts;
+}
+
+}  // namespace blktape

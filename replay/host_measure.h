@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "replay/issue/realtime.h"
+#include "replay/plan/host_part.h"
+#include "replay/target/target.h"
+
+namespace blktape {
+
+// Of some I/Os, one after the other: how long they took as their issuer saw it, and what the
+// kernel's statistics of the disk counted meanwhile.
+struct HostSample {
+  uint64_t ios = 0;
+  int64_t seen_ns = 0;      // sum
+  uint64_t counted = 0;     // I/Os by the statistics
+  uint64_t counted_ms = 0;  // sum of their times, in whole ms
+};
+
+// The mean of what is not in the statistics, ns an I/O, at least 0: the median over samples. A
+// sample in which the disk was sent none is the host's alone (flushes, where there is no write
+// cache). Absent where there is no sample, or one in which the disk did I/O for others. Pure.
+std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples);
+
+// Measures it on each target for a second, before a replay: reads of 4 KiB at places that are
+// spread over it, and flushes; one at a time, with the engine and as the thread of the replay.
+// Nothing is written. Empty where one target is a file, or a disk of which the kernel does not keep
+// times to the ns (drivers that do without requests, as zram's); for the null engine; if an I/O
+// fails, the disk did I/O for others, or `stop` becomes true. `buffer`: of at least 4 KiB, aligned
+// to that. `poll_ns` as in IssuerOptions. Fails if the engine does.
+Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,
+                                               const std::vector<std::unique_ptr<Target>>& targets,
+                                               std::byte* buffer, int64_t poll_ns,
+                                               const RealtimeScope::Wish& wish,
+                                               const std::atomic<bool>& stop);
+
+}  // namespace blktape

@@ -1,0 +1,40 @@
+#include "replay/host_measure.h"
+
+#include <gtest/gtest.h>
+
+namespace blktape {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// 100 I/Os that the issuer saw take 102 ms, and the disk 100: 20 us each are the host's.
+TEST(HostMeasureTest, WhatTheDisksStatisticsDoNotHoldIsTheHosts) {
+  EXPECT_EQ(HostPartNs({{.ios = 100, .seen_ns = 102 * kMs, .counted = 100, .counted_ms = 100}}),
+            20'000);
+}
+
+TEST(HostMeasureTest, OneSampleInWhichTheHostStoppedChangesNothing) {
+  const HostSample quiet = {.ios = 100, .seen_ns = 102 * kMs, .counted = 100, .counted_ms = 100};
+  const HostSample stopped = {.ios = 80, .seen_ns = 122 * kMs, .counted = 80, .counted_ms = 80};
+  EXPECT_EQ(HostPartNs({quiet, stopped, quiet}), 20'000);
+}
+
+// The statistics count whole ms, so that they can hold more than was seen.
+TEST(HostMeasureTest, ItIsNeverLessThanNothing) {
+  EXPECT_EQ(HostPartNs({{.ios = 100, .seen_ns = 99 * kMs, .counted = 100, .counted_ms = 100}}), 0);
+}
+
+// Flushes of a disk without a write cache end in the kernel.
+TEST(HostMeasureTest, WhatTheDiskWasNeverSentIsTheHostsAlone) {
+  EXPECT_EQ(HostPartNs({{.ios = 100, .seen_ns = 1 * kMs, .counted = 0, .counted_ms = 0}}), 10'000);
+}
+
+TEST(HostMeasureTest, WhereTheDiskWorkedForOthersNothingIsKnown) {
+  EXPECT_EQ(HostPartNs({{.ios = 100, .seen_ns = 102 * kMs, .counted = 101, .counted_ms = 100}}),
+            std::nullopt);
+  EXPECT_EQ(HostPartNs({}), std::nullopt);
+  EXPECT_EQ(HostPartNs({{}}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace blktape
