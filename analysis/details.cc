@@ -149,6 +149,8 @@ void DetailsBuilder::AddIssuedData(int64_t start_ns, uint32_t device_index, uint
   std::copy_backward(begin, at, at + 1);
   *begin = SaturatingAdd(offset_bytes, bytes);
   blocks_.Add(start_ns, device_index, offset_bytes, bytes, write);
+  working_set_.Add(start_ns, device_index, offset_bytes, bytes);
+  reuse_distance_.Add(device_index, offset_bytes, bytes);
 }
 
 void DetailsBuilder::AddInFlight(int64_t start_ns, int64_t end_ns) {
@@ -200,6 +202,8 @@ Details DetailsBuilder::FinishNamed(int64_t observed_ns, uint64_t ios) {
     return a.name < b.name;
   });
   details.blocks = blocks_.Finish();
+  details.working_set = working_set_.Finish();
+  details.reuse_distance = reuse_distance_.Finish();
   return std::move(details_);
 }
 

@@ -10,9 +10,12 @@
 
 #include "analysis/address_heat_map.h"
 #include "analysis/block_history.h"
+#include "analysis/hours_of_day.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/latency_sketch.h"
+#include "analysis/reuse_distance.h"
 #include "analysis/timeline.h"
+#include "analysis/working_set.h"
 #include "base/units.h"
 #include "format/io_record.h"
 
@@ -64,6 +67,9 @@ struct Details {
   static constexpr size_t kStreams = 32;
   uint64_t continues_stream = 0;
   BlockHistory blocks;
+  WorkingSet working_set;
+  ReuseDistance reuse_distance;
+  HoursOfDay hours;
 
   static constexpr size_t kMostDevices = 8;
   static constexpr size_t kMostProcesses = 1'024;
@@ -79,7 +85,11 @@ class DetailsBuilder {
   };
   explicit DetailsBuilder(Expected expected);
 
-  // In the order of the records; times that are not plausible are absent.
+  // In the order of the records; times that are not plausible are absent. `local_ns`: when it
+  // arrived by the clock on the wall.
+  void AddHour(const IoRecord& io, std::optional<int64_t> local_ns) {
+    details_.hours.Add(local_ns, io.op, io.bytes);
+  }
   void AddRecord(const IoRecord& io, std::optional<int64_t> arrival_ns,
                  std::optional<int64_t> queue_ns, std::optional<int64_t> issue_ns,
                  std::optional<int64_t> complete_ns);
@@ -127,6 +137,8 @@ class DetailsBuilder {
   Details details_;
   TimelineBuilder timeline_;
   BlockHistoryBuilder blocks_;
+  WorkingSetBuilder working_set_;
+  ReuseDistanceBuilder reuse_distance_;
   std::optional<int64_t> first_ns_;
   int64_t last_arrival_ns_ = 0;
   std::unordered_map<uint32_t, Device> devices_;

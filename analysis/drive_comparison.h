@@ -26,6 +26,7 @@ enum class Obstacle {
   kInvalid,         // the score of one or both
   kOtherTrace,      // scored on different traces, or different pieces of one
   kOtherRule,       // measured by different rules
+  kOtherState,      // by rules that differ in the state of the drive alone
   kOtherReference,  // samples, whose scores are against different references
   kTooFewCycles,    // fewer than two of either
 };
@@ -33,14 +34,20 @@ enum class Obstacle {
 struct DrivePair {
   size_t first = 0, second = 0;  // drives; where there is a verdict, the first scores higher
   Obstacle obstacle = Obstacle::kNone;
-  Comparison comparison;  // kTie or kFirstFaster; nothing where there is an obstacle
+  // kTie or kFirstFaster; nothing where there is an obstacle, but kOtherState of one drive: what
+  // its state makes of it.
+  Comparison comparison;
+
+  // One drive in two states, both measured.
+  bool shows_state() const;
 };
 
 struct DriveComparison {
   std::vector<ComparedDrive> drives;  // as they were given
   std::vector<DrivePair> pairs;       // each two once, those of the fastest first
-  // 1 + how many drives are proven faster, so that ties share a place. Absent where a verdict on
-  // any other drive is missing.
+  // 1 + how many drives are proven faster, so that ties share a place. Absent for an invalid one,
+  // and where there is no verdict on any other, or a verdict on a valid one is missing for another
+  // reason than the state.
   std::vector<std::optional<size_t>> places;
   // How many times as fast as the first drive each one is in each segment of the trace: ratio of
   // the scores of that segment alone, costs as geometric mean over cycles. [drive][segment]; empty
@@ -49,12 +56,16 @@ struct DriveComparison {
   // Drives that are one by serial number: [first, second].
   std::vector<std::pair<size_t, size_t>> same_drive;
 
-  // Every two drives get a verdict.
+  // Every two drives get a verdict, or are one in two states.
   bool whole() const;
 };
 
-// At least two drives. Labels that occur more than once are told apart by their source, then by
-// their number.
+// ln(S / 1000) of each cycle against the reference of `base`, so that the logarithms of two drives
+// may be subtracted. Both have the same segments.
+std::vector<double> LogScoresAgainst(const MeasuredScore& score, const MeasuredScore& base);
+
+// At least two drives. Labels that occur more than once are told apart by the state, by their
+// source, then by their number.
 DriveComparison CompareDrives(std::vector<ComparedDrive> drives);
 
 }  // namespace blktape

@@ -53,18 +53,33 @@ void FootprintMeter::Grow() {
 void FootprintMeter::SwitchToEstimate() {
   estimate_ = std::make_unique<Estimate>();
   for (const Chunk& chunk : table_) {
-    if (chunk.key != kEmpty) AddToEstimate(chunk.key, chunk.read, chunk.written);
+    if (chunk.key != kEmpty) MoveToEstimate(chunk.key, chunk.read, chunk.written);
   }
   table_ = {};
 }
 
-void FootprintMeter::AddToEstimate(uint64_t key, uint64_t read, uint64_t written) {
+void FootprintMeter::AddToEstimate(uint64_t first_block, uint64_t blocks, bool write) {
+  DistinctCounter& any = estimate_->any;
+  DistinctCounter& of_op = write ? estimate_->written : estimate_->read;
+  for (uint64_t block = first_block; block < first_block + blocks; ++block) {
+    const uint64_t hash = Mix64(block);
+    if (any.IsBelowAll(hash) && of_op.IsBelowAll(hash)) continue;
+    any.AddHash(hash);
+    of_op.AddHash(hash);
+  }
+}
+
+void FootprintMeter::MoveToEstimate(uint64_t key, uint64_t read, uint64_t written) {
   for (uint64_t left = read | written; left != 0; left &= left - 1) {
     const int bit = std::countr_zero(left);
-    const uint64_t block = key * kBlocksPerChunk + static_cast<uint64_t>(bit);
-    estimate_->any.Add(block);
-    if (read >> bit & 1) estimate_->read.Add(block);
-    if (written >> bit & 1) estimate_->written.Add(block);
+    const uint64_t hash = Mix64(key * kBlocksPerChunk + static_cast<uint64_t>(bit));
+    if (estimate_->any.IsBelowAll(hash) && estimate_->read.IsBelowAll(hash) &&
+        estimate_->written.IsBelowAll(hash)) {
+      continue;
+    }
+    estimate_->any.AddHash(hash);
+    if (read >> bit & 1) estimate_->read.AddHash(hash);
+    if (written >> bit & 1) estimate_->written.AddHash(hash);
   }
 }
 
@@ -95,7 +110,10 @@ void FootprintMeter::Add(uint32_t device, uint64_t offset_bytes, uint64_t bytes,
         SwitchToEstimate();
       }
     }
-    if (estimate_ != nullptr) AddToEstimate(key, write ? 0 : bits, write ? bits : 0);
+    if (estimate_ != nullptr) {
+      const uint64_t first_block = key * kBlocksPerChunk + first_bit;
+      AddToEstimate(first_block, last_bit - first_bit + 1, write);
+    }
     block = (chunk + 1) * kBlocksPerChunk;
   }
 }

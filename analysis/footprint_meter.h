@@ -56,7 +56,8 @@ class FootprintMeter {
   Chunk* Find(uint64_t key);
   void Grow();
   void SwitchToEstimate();
-  void AddToEstimate(uint64_t key, uint64_t read, uint64_t written);
+  void MoveToEstimate(uint64_t key, uint64_t read, uint64_t written);
+  void AddToEstimate(uint64_t first_block, uint64_t blocks, bool write);
 
   size_t max_chunks_;
   size_t used_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace blktape {
 
@@ -51,6 +52,22 @@ class IntervalUnion {
   int64_t run_start_ns_ = 0;
   int64_t run_end_ns_ = 0;
   uint64_t out_of_order_ = 0;
+};
+
+// The measure alone, of intervals given likewise, for less: whether one begins a new run is hard to
+// foretell, and this needs not know. Memory: constant.
+class UnionMeasure {
+ public:
+  void Add(int64_t start_ns, int64_t end_ns) {
+    const int64_t from_ns = std::max(start_ns, run_end_ns_);
+    measure_ns_ += std::max<int64_t>(0, end_ns - from_ns);
+    run_end_ns_ = std::max(run_end_ns_, end_ns);
+  }
+  int64_t measure_ns() const { return measure_ns_; }
+
+ private:
+  int64_t measure_ns_ = 0;
+  int64_t run_end_ns_ = std::numeric_limits<int64_t>::min();
 };
 
 }  // namespace blktape

@@ -52,6 +52,30 @@ void LatencyHistogram::Add(int64_t ns) {
   if (samples_.size() > exact_samples_) SwitchToBuckets();
 }
 
+void LatencyHistogram::AddAll(std::span<const int64_t> ns) {
+  if (buckets_ == nullptr) {
+    while (!ns.empty() && buckets_ == nullptr) {
+      Add(ns.front());
+      ns = ns.subspan(1);
+    }
+  }
+  if (ns.empty()) return;
+  int64_t least_ns = min_ns_, most_ns = max_ns_;  // there are samples, as there are buckets
+  __int128 sum_ns = 0;
+  uint64_t* const buckets = buckets_->data();
+  for (const int64_t one_ns : ns) {
+    BLKTAPE_CHECK(one_ns >= 0);
+    least_ns = std::min(least_ns, one_ns);
+    most_ns = std::max(most_ns, one_ns);
+    sum_ns += one_ns;
+    ++buckets[BucketOf(one_ns)];
+  }
+  min_ns_ = least_ns;
+  max_ns_ = most_ns;
+  sum_ns_ += sum_ns;
+  count_ += ns.size();
+}
+
 void LatencyHistogram::Merge(const LatencyHistogram& other) {
   if (other.count_ == 0) return;
   min_ns_ = count_ == 0 ? other.min_ns_ : std::min(min_ns_, other.min_ns_);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace blktape {
@@ -42,6 +43,7 @@ class LatencyHistogram {
   ~LatencyHistogram() = default;
 
   void Add(int64_t ns);
+  void AddAll(std::span<const int64_t> ns);
   // The result is what adding the samples of both would have given, whatever the order.
   void Merge(const LatencyHistogram& other);
 

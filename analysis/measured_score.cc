@@ -1,5 +1,6 @@
 #include "analysis/measured_score.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,26 @@ bool ReadSegments(const Json& json, MeasuredScore* score) {
   return true;
 }
 
+// The variance of the draw, with the degrees of freedom by the strata that it left to chance.
+// False where the sample's parts do not fit together.
+bool ReadDraw(const Json& sample, const std::optional<double>& sd_ln, MeasuredScore* score) {
+  if (!sd_ln) return true;
+  std::vector<uint64_t> drawn(sample.at("strata").size(), 0);
+  for (const Json& stratum : sample.at("stratum_of_window")) {
+    const auto index = stratum.get<size_t>();
+    if (index >= drawn.size()) return false;
+    ++drawn[index];
+  }
+  double left_to_chance = 0;
+  for (size_t h = 0; h < drawn.size(); ++h) {
+    const auto windows = sample.at("strata")[h].at("windows").get<uint64_t>();
+    if (drawn[h] >= 2 && drawn[h] < windows) ++left_to_chance;
+  }
+  score->draw = {.variance = *sd_ln * *sd_ln,
+                 .degrees = std::max(left_to_chance / kSamplingDegreesOneOf, 1.0)};
+  return std::isfinite(*sd_ln);
+}
+
 bool Read(const Json& json, MeasuredScore* score) {
   score->trace = json.at("trace").get<std::string>();
   score->trace_hash = json.at("trace_hash").get<std::string>();
@@ -82,10 +103,20 @@ bool Read(const Json& json, MeasuredScore* score) {
   score->repeated_cycles = json.at("repeated_cycles").size();
   score->sampled = !json.at("sample").is_null();
   score->log_scores = json.at("log_scores").get<std::vector<double>>();
+  // What tells the interval apart by its causes; neither is there in a report of another kind.
+  if (const auto stage = json.find("first_stage_cycles");
+      stage != json.end() && !stage->is_null()) {
+    score->first_stage = stage->get<uint64_t>();
+    if (score->first_stage < 2) return false;
+  }
+  if (score->sampled && !ReadDraw(json.at("sample"), NumberAt(json, "sampling_sd_ln"), score)) {
+    return false;
+  }
   for (const Json& run : json.at("runs")) {
     if (!run.at("repeated").get<bool>()) score->wall_ns += run.at("wall_ns").get<double>();
   }
   if (!ReadSegments(json, score)) return false;
+  score->evidence = ReadEvidence(json);
   // A valid score has what it was computed from, all of it positive.
   for (const auto& value : {score->score, score->ci_low, score->ci_high}) {
     if (value && !IsCost(*value)) return false;
@@ -108,6 +139,14 @@ bool MeasuredScore::interval_too_wide() const {
   own.ci_low = ci_low;
   own.ci_high = ci_high;
   return own.interval_too_wide().value_or(false);
+}
+
+std::optional<MeanVariance> MeasuredScore::VarianceOfRuns(std::span<const double> logs) const {
+  const bool staged = first_stage >= 2 && first_stage <= logs.size();
+  std::optional<MeanVariance> runs = VarianceOfMean(staged ? logs.first(first_stage) : logs);
+  // Of the mean of all cycles, by the spread of the first stage.
+  if (staged) runs->variance *= static_cast<double>(first_stage) / static_cast<double>(logs.size());
+  return runs;
 }
 
 std::string_view ProcedureOf(std::string_view rule) { return rule.substr(0, rule.find(';')); }

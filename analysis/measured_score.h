@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/run_costs.h"
 #include "analysis/score.h"
+#include "analysis/score_evidence.h"
+#include "analysis/statistics.h"
 #include "base/status.h"
 
 namespace blktape {
@@ -37,11 +40,18 @@ struct MeasuredScore {
   std::vector<SegmentCosts> reference_costs;  // empty if the report has none
   Cycles cycles;
   std::vector<double> log_scores;  // one a cycle, against the report's own reference
-  double wall_ns = 0;              // of all runs of cycles that count
+  uint64_t first_stage = 0;        // of a published score: so many cycles tell the spread
+  // Of a sample: how far the draw alone puts the mean of log_scores off.
+  std::optional<MeanVariance> draw;
+  double wall_ns = 0;      // of all runs of cycles that count
+  ScoreEvidence evidence;  // what is shown beside it
 
   // Model of its target, else its path.
   std::string name() const;
   bool interval_too_wide() const;
+  // Of the mean over cycles of ln S, `log_scores` or the same against another reference: of the
+  // runs alone, without the draw. Absent for fewer than two cycles.
+  std::optional<MeanVariance> VarianceOfRuns(std::span<const double> logs) const;
 };
 
 // The part of a rule that says how a drive is measured, without what it is (its size, its write

@@ -1,69 +1,33 @@
 #include "analysis/profile.h"
 
 #include <algorithm>
-#include <limits>
-#include <unordered_map>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
 #include <utility>
 
-#include "analysis/foreground.h"
-#include "analysis/in_flight.h"
-#include "analysis/interval_union.h"
+#include "analysis/arrival_order.h"
+#include "analysis/batch_lanes.h"
+#include "analysis/issue_order.h"
 #include "analysis/plausible.h"
-#include "analysis/reorder_buffer.h"
-#include "analysis/step_series.h"
-#include "base/check.h"
+#include "analysis/profile_batch.h"
+#include "analysis/profile_counts.h"
 #include "base/saturating.h"
-#include "format/trace_piece.h"
+#include "base/units.h"
+#include "format/loss.h"
 
 namespace blktape {
 namespace {
 
-// Rows of their own, and those among them with as many exact samples as the whole trace: together
-// at most 40 MiB.
-constexpr size_t kMaxDevices = 512;
-constexpr size_t kExactDevices = 16;
-constexpr uint64_t kDeviceSamples = 8192;
-constexpr size_t kMaxProcesses = 65'536;
-bool IsData(const IoRecord& io) {
-  return (io.op == Op::kRead || io.op == Op::kWrite) && io.bytes > 0;
-}
+constexpr size_t kMaxDevices = ProfileCounts::kMaxDevices;
+// So many records that come one by one are taken together.
+constexpr size_t kGathered = 1024;
+// So many may be on their way through the figures: with all that goes with them some 10 MiB. One
+// batch more may join them.
+constexpr size_t kMostUnderWay = 131'072;
 
-size_t OpIndex(Op op) {
-  const size_t index = static_cast<size_t>(op);
-  BLKTAPE_CHECK(index < kOpCount);
-  return index;
-}
-
-int IdleClassOf(int64_t gap_ns) {
-  int index = 0;
-  for (int64_t from_ns = kNanosPerMicro; gap_ns >= from_ns && index + 1 < Profile::kIdleClasses;
-       from_ns *= 10) {
-    ++index;
-  }
-  return index;
-}
-
-void CountByKind(const IoRecord& io, Profile::Totals* reads, Profile::Totals* writes,
-                 Profile::Totals* other) {
-  Profile::Totals* totals = io.op == Op::kRead ? reads : io.op == Op::kWrite ? writes : other;
-  ++totals->ios;
-  totals->bytes = SaturatingAdd(totals->bytes, io.bytes);
-}
-
-void MergeInto(const Profile::Latencies& from, Profile::Latencies* to) {
-  to->q2d.Merge(from.q2d);
-  to->d2c.Merge(from.d2c);
-  to->q2c.Merge(from.q2c);
-}
-
-Profile::Depth DepthOf(InFlight* in_flight, int64_t observed_ns, int64_t busy_ns) {
-  Profile::Depth depth{.max = in_flight->max(), .limited = in_flight->limited()};
-  depth.classes = in_flight->FinishClasses();
-  const double time_ns = static_cast<double>(in_flight->time_ns());
-  if (observed_ns > 0) depth.mean = time_ns / static_cast<double>(observed_ns);
-  if (busy_ns > 0) depth.mean_busy = time_ns / static_cast<double>(busy_ns);
-  return depth;
-}
+// A trace has no more names of processes.
+constexpr uint32_t kMostNames = 65'536;
 
 std::string DeviceName(const proto::Header& header, uint32_t index) {
   std::string name;
@@ -75,108 +39,78 @@ std::string DeviceName(const proto::Header& header, uint32_t index) {
 
 }  // namespace
 
+// Each batch of records passes, in order:
+//   the caller's thread   what filters are counted from
+//   any thread            filters, and the figures that do not depend on order (ProfileCounts)
+//   a thread at a time    each of the others, as soon as it has done the batch before:
+//                           order of arrival; order of issue, then footprint and details, which
+//                           want what the order of issue yields
+// So the result is the same on one thread and on many.
 struct ProfileBuilder::Impl {
-  // What matters about an I/O once it is issued.
-  struct Issued {
-    uint64_t offset_bytes = 0;
-    uint64_t bytes = 0;
-    std::optional<int64_t> end_ns;
-    uint32_t device = 0;
-    bool data = false;  // with an address
-    bool write = false;
-  };
-  struct Place {  // where the data request before ended
-    bool known = false;
-    uint64_t end_bytes = 0;
-  };
-  struct DeviceState {
-    Profile::DeviceRow row;
-    Place any, read, write;
-  };
-  // By class of wait, so that "foreground" and "all" are sums.
-  struct OpLatencies {
-    Profile::Latencies waited, background;
+  struct Batch : ProfileBatch, LaneBatch {
+    std::optional<int64_t> trace_first_ns;
+    std::optional<int64_t> local_ns;
+    std::shared_ptr<const std::vector<bool>> kept_processes;  // by id
   };
 
-  ProfileOptions options;
-  Profile profile;
-  uint64_t records_read = 0;
-  std::optional<int64_t> trace_first_ns;  // before any filter
-  std::optional<Profile::Stretch> stretch;
-  int64_t watermark_ns = std::numeric_limits<int64_t>::min();
-  int64_t last_arrival_ns = 0;
-  int64_t last_event_ns = 0;
-  ReorderBuffer<Issued> in_issue_order;
-  ReorderBuffer<int64_t> waits_in_order;  // ends
-  IntervalUnion waits;
-  InFlight data_in_flight, all_in_flight;
-  IntervalUnion data_busy, all_busy;
-  std::optional<uint32_t> last_device;
-  std::vector<DeviceState> devices;
-  std::array<OpLatencies, kOpCount> latencies;
-  std::vector<Profile::ProcessRow> processes;
-  std::vector<bool> process_seen;
-  Profile::ProcessRow no_process;
-  FootprintMeter footprint;
-  StepSeries<uint64_t> activity{Profile::kActivitySteps, kNanosPerMicro};
-  std::optional<int64_t> idle_from_ns;  // as `replay --idle-cap` has it
-  DetailsBuilder::Expected expected;
-  std::unique_ptr<DetailsBuilder> details;
-  struct Placed {
-    int64_t from_ns = 0;
-    int64_t to_ns = 0;
-    std::string what;
-  };
-  std::vector<Placed> events;
+  explicit Impl(const ProfileOptions& from)
+      : options(from),
+        issue_order(from.footprint, from.details),
+        lanes(
+            kMostUnderWay, [this](Batch* batch) { Prepare(batch); },
+            [](Batch* batch) { batch->columns = nullptr; }) {
+    lanes.Add([this](Batch* batch) { arrival_order->Add(*batch); });
+    auto* const by_issue = lanes.Add([this](Batch* batch) { issue_order.Add(batch); });
+    auto* const by_address = lanes.Add([this](Batch* batch) { AddFootprint(*batch); });
+    by_address->after = by_issue;
+    by_address->home = 1;
+    by_address->used = options.footprint;
+    auto* const by_detail = lanes.Add([this](Batch* batch) { AddDetails(*batch); });
+    by_detail->after = by_issue;
+    by_detail->used = options.details;
+  }
 
-  void AddEvent(Placed event) {
+  // What is known only when Expect may have been called.
+  void BeginIfNew() {
+    if (arrival_order) return;
+    arrival_order.emplace(expected.length_ns);
+    if (options.details) details.emplace(expected);
+  }
+
+  void AddEvent(int64_t from_ns, int64_t to_ns, std::string what) {
     if (events.size() < Profile::kMostEvents) {
-      events.push_back(std::move(event));
+      events.push_back({from_ns, to_ns, std::move(what)});
     } else {
       ++profile.events_left_out;
     }
   }
 
-  void AddIdle(int64_t arrival_ns, std::optional<int64_t> complete_ns) {
-    const int64_t idle_ns = arrival_ns - idle_from_ns.value_or(arrival_ns);
-    if (idle_ns > profile.idle_caps.front().cap_ns) {
-      for (Profile::IdleCap& cap : profile.idle_caps) {
-        cap.cut_ns += std::max<int64_t>(0, idle_ns - cap.cap_ns);
-      }
+  static std::optional<int64_t> PlausibleArrival(const RecordColumns& columns, size_t i) {
+    if (columns.Has(i, RecordColumns::kQueue) && IsPlausibleNs(columns.queue_ns[i])) {
+      return columns.queue_ns[i];
     }
-    idle_from_ns =
-        std::max({idle_from_ns.value_or(arrival_ns), arrival_ns, complete_ns.value_or(arrival_ns)});
-  }
-
-  std::optional<int64_t> Plausible(const std::optional<int64_t>& time_ns) {
-    if (!time_ns || IsPlausibleNs(*time_ns)) return time_ns;
-    ++profile.implausible_times;
+    if (columns.Has(i, RecordColumns::kIssue) && IsPlausibleNs(columns.issue_ns[i])) {
+      return columns.issue_ns[i];
+    }
     return std::nullopt;
   }
 
-  DeviceState& Device(uint32_t index) {
-    const size_t at = std::min<size_t>(index, kMaxDevices);  // the last row lumps the rest
-    while (at >= devices.size()) {
-      const uint64_t samples =
-          devices.size() < kExactDevices ? LatencyHistogram::kExactSamples : kDeviceSamples;
-      devices.emplace_back().row.d2c = LatencyHistogram(samples);
-    }
-    return devices[at];
-  }
-
   // Arrivals since the last sizes as queued, since the first of the trace.
-  void AddToStretch(std::optional<int64_t> arrival_ns) {
-    if (!arrival_ns) return;
-    const int64_t at_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns);
-    if (!stretch) stretch = Profile::Stretch{at_ns, at_ns};
-    stretch->from_ns = std::min(stretch->from_ns, at_ns);
-    stretch->to_ns = std::max(stretch->to_ns, at_ns);
+  void AddToStretch(const RecordColumns& columns) {
+    for (size_t i = 0; i < columns.count; ++i) {
+      const std::optional<int64_t> arrival_ns = PlausibleArrival(columns, i);
+      if (!arrival_ns) continue;
+      const int64_t at_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns);
+      if (!stretch) stretch = Profile::Stretch{at_ns, at_ns};
+      stretch->from_ns = std::min(stretch->from_ns, at_ns);
+      stretch->to_ns = std::max(stretch->to_ns, at_ns);
+    }
   }
 
   // Whether sizes as queued in `part` count; absent: a part without records, which is nowhere.
   bool SelectsSizesOf(const std::optional<Profile::Stretch>& part) {
-    // They are of all devices.
-    if (options.device) return false;
+    // They are of all devices, processes, addresses.
+    if (options.device || is_filtered()) return false;
     if (!options.from_ns && !options.to_ns) return true;
     if (!part || (options.from_ns && part->to_ns < *options.from_ns) ||
         (options.to_ns && part->from_ns >= *options.to_ns)) {
@@ -189,164 +123,220 @@ struct ProfileBuilder::Impl {
     return true;
   }
 
-  bool Selected(const IoRecord& io, std::optional<int64_t> arrival_ns) const {
-    if (options.device && *options.device != io.device) return false;
-    if (!options.from_ns && !options.to_ns) return true;
-    if (!arrival_ns) return false;
-    const int64_t since_first_ns = SaturatingSubtract(*arrival_ns, *trace_first_ns);
+  bool has_window() const { return options.from_ns || options.to_ns; }
+
+  bool is_filtered() const { return keeps != nullptr || !options.processes.empty(); }
+
+  // Which processes to keep, by id: those that have been named by now.
+  void NameProcesses(const RecordColumns& columns) {
+    std::shared_ptr<std::vector<bool>> more;
+    for (size_t i = 0; i < columns.count; ++i) {
+      if (!columns.Has(i, RecordColumns::kProcess)) continue;
+      const uint32_t id = columns.process[i];
+      if (id >= kMostNames || (kept_processes != nullptr && id < kept_processes->size())) continue;
+      if (more != nullptr && id < more->size()) continue;
+      if (more == nullptr) {
+        more = kept_processes == nullptr ? std::make_shared<std::vector<bool>>()
+                                         : std::make_shared<std::vector<bool>>(*kept_processes);
+      }
+      while (more->size() <= id) {
+        const std::string_view name = name_of(static_cast<uint32_t>(more->size()));
+        more->push_back(std::ranges::find(options.processes, name) != options.processes.end());
+      }
+    }
+    if (more != nullptr) kept_processes = std::move(more);
+  }
+
+  bool Selected(const Batch& batch, size_t i) const {
+    if (options.device && *options.device != batch.columns->device[i]) return false;
+    if (!options.processes.empty()) {
+      if (!batch.columns->Has(i, RecordColumns::kProcess)) return false;
+      const uint32_t id = batch.columns->process[i];
+      if (id >= batch.kept_processes->size() || !(*batch.kept_processes)[id]) return false;
+    }
+    if (keeps != nullptr && !keeps(batch.columns->Record(i))) return false;
+    if (!has_window()) return true;
+    if (!batch.HasArrival(i)) return false;
+    const int64_t since_first_ns = SaturatingSubtract(batch.ArrivalNs(i), *batch.trace_first_ns);
     if (options.from_ns && since_first_ns < *options.from_ns) return false;
     return !options.to_ns || since_first_ns < *options.to_ns;
   }
 
-  void AddArrival(int64_t arrival_ns) {
-    if (!profile.first_arrival_ns) {
-      profile.first_arrival_ns = last_arrival_ns = last_event_ns = arrival_ns;
-    } else if (arrival_ns < watermark_ns) {
-      ++profile.out_of_order;
-      profile.first_arrival_ns = std::min(*profile.first_arrival_ns, arrival_ns);
+  void Take(std::shared_ptr<RecordColumns> columns) {
+    if (columns->count == 0) return;
+    BeginIfNew();
+    records_read += columns->count;
+    for (size_t i = 0; !trace_first_ns && i < columns->count; ++i) {
+      trace_first_ns = PlausibleArrival(*columns, i);
     }
-    last_arrival_ns = std::max(last_arrival_ns, arrival_ns);
-    watermark_ns = last_arrival_ns;
-    ++activity.At(arrival_ns - *profile.first_arrival_ns);
+    if (has_window()) AddToStretch(*columns);
+    const std::shared_ptr<Batch> batch = lanes.NewBatch(columns->home);
+    batch->trace_first_ns = trace_first_ns;
+    if (!options.processes.empty()) {
+      NameProcesses(*columns);
+      batch->kept_processes = kept_processes;
+    }
+    batch->local_ns = local_ns;
+    batch->weight = columns->count;
+    batch->home = columns->home;
+    batch->columns = std::move(columns);
+    lanes.Pass(batch);
   }
 
-  void AddDifference(std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
-                     LatencyHistogram* histogram) {
-    if (!from_ns || !to_ns) return;
-    if (*to_ns < *from_ns) {
-      ++profile.negative_times;
+  std::unique_ptr<ProfileCounts> TakeCounts() {
+    const std::lock_guard<std::mutex> lock(counts_mutex);
+    if (counts.empty()) return std::make_unique<ProfileCounts>();
+    std::unique_ptr<ProfileCounts> one = std::move(counts.back());
+    counts.pop_back();
+    return one;
+  }
+
+  // What does not depend on order.
+  void Prepare(Batch* batch) {
+    std::unique_ptr<ProfileCounts> mine = TakeCounts();
+    mine->RemoveImplausible(batch->columns.get());
+    if (options.device || has_window() || is_filtered()) {
+      std::vector<uint32_t> rows;
+      for (size_t i = 0; i < batch->columns->count; ++i) {
+        if (Selected(*batch, i)) rows.push_back(static_cast<uint32_t>(i));
+      }
+      batch->columns->Keep(rows);
+    }
+    mine->Add(batch);
+    const std::lock_guard<std::mutex> lock(counts_mutex);
+    counts.push_back(std::move(mine));
+  }
+
+  void AddFootprint(const Batch& batch) {
+    constexpr size_t kAhead = 8;
+    const std::vector<ProfileBatch::Address>& at = batch.addresses;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (i + kAhead < at.size()) {
+        footprint.Prefetch(at[i + kAhead].device, at[i + kAhead].offset_bytes);
+      }
+      footprint.Add(at[i].device, at[i].offset_bytes, at[i].bytes, at[i].write);
+    }
+  }
+
+  void AddDetails(const Batch& batch) {
+    const RecordColumns& columns = *batch.columns;
+    for (size_t i = 0; i < columns.count; ++i) {
+      const IoRecord io = columns.Record(i);
+      const std::optional<int64_t> arrival_ns = io.arrival_ns();
+      details->AddRecord(io, arrival_ns, io.queue_ns, io.issue_ns, io.complete_ns);
+      details->AddHour(io, arrival_ns && batch.local_ns
+                               ? std::optional(SaturatingAdd(*arrival_ns, *batch.local_ns))
+                               : std::nullopt);
+    }
+    AddIssuedDetails(batch);
+  }
+  void AddIssuedDetails(const ProfileBatch& batch) {
+    for (const IssuedIo& io : batch.issued) {
+      if (!io.data) continue;
+      details->AddIssuedData(io.start_ns, io.device, io.offset_bytes, io.bytes, io.write);
+      if (io.completed) details->AddInFlight(io.start_ns, io.end_ns);
+    }
+    for (const auto& [start_ns, end_ns] : batch.busy) details->AddBusy(start_ns, end_ns);
+  }
+
+  // Those that came one by one.
+  void Flush() {
+    if (gathered == nullptr || gathered->count == 0) return;
+    if (lanes.threaded()) {
+      Take(std::move(gathered));
+      gathered = nullptr;
     } else {
-      histogram->Add(*to_ns - *from_ns);
+      Take(gathered);
+      gathered->count = 0;
     }
   }
 
-  void AddTimes(const IoRecord& io, std::optional<int64_t> queue_ns,
-                std::optional<int64_t> issue_ns, std::optional<int64_t> complete_ns, bool waited,
-                DeviceState* device) {
-    OpLatencies& of_op = latencies[OpIndex(io.op)];
-    Profile::Latencies& latency = waited ? of_op.waited : of_op.background;
-    if (!issue_ns) ++profile.without_issue;
-    if (!complete_ns) ++profile.without_completion;
-    // A read or write of no data is counted, but is no request that a latency would tell about.
-    if ((io.op == Op::kRead || io.op == Op::kWrite) && io.bytes == 0) return;
-    AddDifference(queue_ns, issue_ns, &latency.q2d);
-    // Only the records of a result have an ordinal.
-    if (io.ordinal && queue_ns && issue_ns && *issue_ns >= *queue_ns) {
-      AddLateness(*issue_ns - *queue_ns, io);
-    }
-    AddDifference(issue_ns, complete_ns, &latency.d2c);
-    if (queue_ns && complete_ns && *complete_ns >= *queue_ns) {
-      latency.q2c.Add(*complete_ns - *queue_ns);
-    } else if (queue_ns && complete_ns && !issue_ns) {
-      ++profile.negative_times;
-    }
-    if (issue_ns && complete_ns && *complete_ns >= *issue_ns && IsData(io)) {
-      device->row.d2c.Add(*complete_ns - *issue_ns);
-    }
-  }
+  ProfileOptions options;
+  Profile profile;
+  std::shared_ptr<RecordColumns> gathered;
 
-  // Software waits from the arrival on; in a result from when a host that is never late would have
-  // submitted. A derived flush belongs to a write somebody waits for.
-  void AddWait(const IoRecord& io, std::optional<int64_t> queue_ns, std::optional<int64_t> issue_ns,
-               std::optional<int64_t> complete_ns) {
-    std::optional<int64_t> from_ns = queue_ns ? queue_ns : issue_ns;
-    if (!IsForeground(io) || !from_ns || !complete_ns || *complete_ns < *from_ns) return;
-    if (io.ordinal && io.backlog_ns && issue_ns && *issue_ns >= *from_ns) {
-      const int64_t late_ns = *issue_ns - *from_ns;
-      *from_ns +=
-          late_ns - static_cast<int64_t>(std::min(*io.backlog_ns, static_cast<uint64_t>(late_ns)));
-    }
-    waits_in_order.Push(*from_ns, std::max(*from_ns, *complete_ns));
-    waits_in_order.Release(watermark_ns,
-                           [this](int64_t start, int64_t end) { waits.Add(start, end); });
-  }
+  ProfileOptions::Keeps keeps;
+  std::function<std::string_view(uint32_t)> name_of;
 
-  void AddLateness(int64_t late_ns, const IoRecord& io) {
-    Profile::Lateness& lateness = profile.lateness;
-    if (!io.backlog_ns) {  // of a result that tells only whether
-      ((io.flags & kFlagBacklog) != 0 ? lateness.backlog : lateness.host).Add(late_ns);
-      return;
-    }
-    const int64_t backlog_ns =
-        static_cast<int64_t>(std::min(*io.backlog_ns, static_cast<uint64_t>(late_ns)));
-    lateness.host.Add(late_ns - backlog_ns);
-    if (backlog_ns > 0) lateness.backlog.Add(backlog_ns);
-  }
+  // The caller's thread.
+  std::shared_ptr<const std::vector<bool>> kept_processes = std::make_shared<std::vector<bool>>();
+  bool in_part = false;             // not all of the trace was read
+  int64_t zone_ns = 0;              // local time - UTC
+  std::optional<int64_t> local_ns;  // local time - the trace's clock, by now
+  uint64_t records_read = 0;
+  std::optional<int64_t> trace_first_ns;  // before any filter
+  std::optional<Profile::Stretch> stretch;
+  DetailsBuilder::Expected expected;
+  struct Placed {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+    std::string what;
+  };
+  std::vector<Placed> events;
 
-  void AddProcess(const IoRecord& io) {
-    Profile::ProcessRow* row = &no_process;
-    if (io.process) {
-      if (*io.process >= kMaxProcesses) {
-        ++profile.processes_lumped;
-        return;
-      }
-      if (*io.process >= processes.size()) {
-        processes.resize(*io.process + 1);
-        process_seen.resize(*io.process + 1);
-      }
-      process_seen[*io.process] = true;
-      row = &processes[*io.process];
-    }
-    CountByKind(io, &row->reads, &row->writes, &row->other);
-  }
+  // A thread at a time each.
+  std::optional<ArrivalOrder> arrival_order;
+  IssueOrder issue_order;
+  FootprintMeter footprint;
+  std::optional<DetailsBuilder> details;
 
-  void AddSize(const IoRecord& io) {
-    if (io.op == Op::kRead && io.bytes > 0) profile.read_sizes.Add(io.bytes);
-    if (io.op == Op::kWrite && io.bytes > 0) profile.write_sizes.Add(io.bytes);
-    if (io.op == Op::kDiscard) profile.discard_sizes.Add(io.bytes);
-  }
-
-  void AddIssued(int64_t start_ns, const Issued& io) {
-    if (io.data) AddAddress(start_ns, io);
-    if (!io.end_ns || *io.end_ns < start_ns) return;
-    const int64_t run_start_ns = all_busy.run_start_ns();
-    const int64_t run_end_ns = all_busy.last_ns();
-    const int64_t gap_ns = all_busy.Add(start_ns, *io.end_ns);
-    if (details != nullptr) {
-      if (gap_ns > 0) details->AddBusy(run_start_ns, run_end_ns);
-      if (io.data) details->AddInFlight(start_ns, *io.end_ns);
-    }
-    if (gap_ns > 0) {
-      Profile::IdleClass& idle = profile.idle[static_cast<size_t>(IdleClassOf(gap_ns))];
-      ++idle.count;
-      idle.total_ns += gap_ns;
-    }
-    all_in_flight.Add(start_ns, *io.end_ns);
-    if (!io.data) return;
-    data_busy.Add(start_ns, *io.end_ns);
-    data_in_flight.Add(start_ns, *io.end_ns);
-  }
-
-  void AddAddress(int64_t start_ns, const Issued& io) {
-    constexpr uint64_t kAlignment = 4096;
-    if (details != nullptr) {
-      details->AddIssuedData(start_ns, io.device, io.offset_bytes, io.bytes, io.write);
-    }
-    Profile::Alignment& aligned = io.write ? profile.aligned_writes : profile.aligned_reads;
-    ++aligned.requests;
-    if (io.offset_bytes % kAlignment == 0) {
-      ++aligned.begin_4k;
-      if (io.bytes % kAlignment == 0) ++aligned.whole_4k;
-    }
-    DeviceState& device = Device(io.device);
-    Place& same_op = io.write ? device.write : device.read;
-    if (device.any.known && device.any.end_bytes == io.offset_bytes) {
-      ++profile.sequential_device;
-      if (!io.write) ++profile.sequential_reads;
-      if (last_device == io.device) ++profile.sequential_any;
-    }
-    if (same_op.known && same_op.end_bytes == io.offset_bytes) ++profile.sequential_direction;
-    const uint64_t end_bytes = SaturatingAdd(io.offset_bytes, io.bytes);
-    // Nothing begins where an absurd address ends.
-    same_op = device.any = {end_bytes != UINT64_MAX, end_bytes};
-    last_device = io.device;
-    if (options.footprint) footprint.Add(io.device, io.offset_bytes, io.bytes, io.write);
-    device.row.max_end_bytes = std::max(device.row.max_end_bytes, end_bytes);
-  }
+  std::mutex counts_mutex;
+  std::vector<std::unique_ptr<ProfileCounts>> counts;  // that no thread has at hand
+  BatchLanes<Batch> lanes;
 };
 
-ProfileBuilder::ProfileBuilder(const ProfileOptions& options) : impl_(std::make_unique<Impl>()) {
-  impl_->options = options;
+ProfileBuilder::ProfileBuilder(const ProfileOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
+
+ProfileBuilder::~ProfileBuilder() {
+  if (impl_ != nullptr) impl_->lanes.Wait();
+}
+
+void ProfileBuilder::WorkOn(TaskPool* pool) { impl_->lanes.WorkOn(pool); }
+
+void ProfileBuilder::Filter(ProfileOptions::Keeps keeps,
+                            std::function<std::string_view(uint32_t)> name_of) {
+  impl_->keeps = std::move(keeps);
+  impl_->name_of = std::move(name_of);
+}
+
+void ProfileBuilder::PassedOver(uint64_t records) { impl_->records_read += records; }
+
+void ProfileBuilder::ReadInPart(const proto::Summary& summary) {
+  Profile& profile = impl_->profile;
+  impl_->in_part = true;
+  for (const proto::LossTotal& total : summary.losses()) {
+    const LossTally::Total met = profile.losses[total.reason()];
+    proto::Loss loss;
+    loss.set_reason(total.reason());
+    if (total.count() > met.count) {
+      loss.set_count(total.count() - met.count);
+      OnLoss(loss);
+    }
+    if (total.unknowable() > met.unknowable) {
+      profile.losses[total.reason()].unknowable = total.unknowable();
+      if (MeansLostEvents(total.reason())) profile.losses_uncountable = true;
+    }
+  }
+}
+
+void ProfileBuilder::Begins(const proto::Header& header) {
+  // "+02:00"; anything else is UTC.
+  const std::string& zone = header.timezone();
+  int hours = 0, minutes = 0;
+  char sign = 0;
+  if (std::sscanf(zone.c_str(), "%c%2d:%2d", &sign, &hours, &minutes) == 3 &&
+      (sign == '+' || sign == '-')) {
+    impl_->zone_ns = (sign == '-' ? -1 : 1) * (hours * 60 + minutes) * 60 * kNanosPerSecond;
+  }
+  if (header.has_start()) OnAnchor(header.start());
+}
+
+void ProfileBuilder::OnAnchor(const proto::ClockAnchor& anchor) {
+  if (anchor.wall_ns() <= 0) return;
+  impl_->Flush();
+  impl_->local_ns =
+      SaturatingAdd(SaturatingSubtract(anchor.wall_ns(), anchor.monotonic_ns()), impl_->zone_ns);
 }
 
 void ProfileBuilder::Expect(const proto::Summary& summary) {
@@ -360,8 +350,6 @@ void ProfileBuilder::Expect(const proto::Summary& summary) {
   if (in.options.to_ns) end_ns = std::min(end_ns, *in.options.to_ns);
   in.expected.length_ns =
       std::max<int64_t>(0, SaturatingSubtract(end_ns, in.options.from_ns.value_or(0)));
-  in.activity = StepSeries<uint64_t>(Profile::kActivitySteps,
-                                     NiceStepNs(in.expected.length_ns, Profile::kActivitySteps));
   for (const proto::DeviceExtent& extent : summary.extents()) {
     if (extent.device() >= kMaxDevices) continue;
     if (extent.device() >= in.expected.end_bytes.size()) {
@@ -371,68 +359,21 @@ void ProfileBuilder::Expect(const proto::Summary& summary) {
   }
 }
 
-ProfileBuilder::~ProfileBuilder() = default;
-
-void ProfileBuilder::Add(const IoRecord& io) {
+void ProfileBuilder::Add(const IoRecord& record) {
   Impl& in = *impl_;
-  Profile& profile = in.profile;
-  ++in.records_read;
-  const std::optional<int64_t> queue_ns = in.Plausible(io.queue_ns);
-  const std::optional<int64_t> issue_ns = in.Plausible(io.issue_ns);
-  const std::optional<int64_t> complete_ns = in.Plausible(io.complete_ns);
-  const std::optional<int64_t> arrival_ns = queue_ns ? queue_ns : issue_ns;
-  if (!in.trace_first_ns) in.trace_first_ns = arrival_ns;
-  in.AddToStretch(arrival_ns);
-  if (!in.Selected(io, arrival_ns)) return;
+  if (in.gathered == nullptr) in.gathered = std::make_shared<RecordColumns>();
+  in.gathered->Append(record);
+  if (in.gathered->count == kGathered) in.Flush();
+}
 
-  ++profile.ios;
-  Profile::Totals& of_op = profile.by_op[OpIndex(io.op)];
-  ++of_op.ios;
-  of_op.bytes = SaturatingAdd(of_op.bytes, io.bytes);
-  const bool data = IsData(io);
-  const bool waited = WaitClassOf(io) != WaitClass::kBackground;
-  if (data) ++profile.data_requests;
-  if (waited) {
-    ++profile.foreground.ios;
-    profile.foreground.bytes = SaturatingAdd(profile.foreground.bytes, io.bytes);
+void ProfileBuilder::Add(std::shared_ptr<RecordColumns> records) {
+  // Small batches, as between many losses, would each cost what a large one does.
+  if (records->count < kGathered) {
+    for (size_t i = 0; i < records->count; ++i) Add(records->Record(i));
+    return;
   }
-  if (io.op == Op::kWrite && (io.flags & kFlagFua) != 0) ++profile.fua_writes;
-  if (io.op == Op::kWrite && (io.flags & kFlagSync) != 0) ++profile.sync_writes;
-  if (io.op == Op::kFlush && (io.flags & kFlagDerived) != 0) ++profile.flushes_derived;
-  if (io.error.value_or(0) != 0) ++profile.errors;
-  profile.merged_bios += io.merged_bios.value_or(0);
-
-  Impl::DeviceState& device = in.Device(io.device);
-  CountByKind(io, &device.row.reads, &device.row.writes, &device.row.other);
-  in.AddProcess(io);
-  in.AddSize(io);
-  if (arrival_ns) {
-    in.AddArrival(*arrival_ns);
-    in.AddIdle(*arrival_ns, complete_ns);
-  }
-  if (in.options.details) {
-    if (in.details == nullptr) in.details = std::make_unique<DetailsBuilder>(in.expected);
-    in.details->AddRecord(io, arrival_ns, queue_ns, issue_ns, complete_ns);
-  }
-  in.AddTimes(io, queue_ns, issue_ns, complete_ns, waited, &device);
-  in.AddWait(io, queue_ns, issue_ns, complete_ns);
-  if (complete_ns && profile.first_arrival_ns) {
-    in.last_event_ns = std::max(in.last_event_ns, *complete_ns);
-  }
-
-  // A bio-based device has no issue: there the queue time stands for it.
-  const std::optional<int64_t> start_ns = issue_ns ? issue_ns : queue_ns;
-  const Impl::Issued issued{.offset_bytes = io.lba.value_or(Lba()).bytes(),
-                            .bytes = io.bytes,
-                            .end_ns = start_ns ? complete_ns : std::nullopt,
-                            .device = io.device,
-                            .data = data && io.lba.has_value(),
-                            .write = io.op == Op::kWrite};
-  if (issued.data && in.options.footprint)
-    in.footprint.Prefetch(issued.device, issued.offset_bytes);
-  in.in_issue_order.Push(start_ns.value_or(in.watermark_ns), issued);
-  in.in_issue_order.Release(
-      in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
+  impl_->Flush();
+  impl_->Take(std::move(records));
 }
 
 void ProfileBuilder::OnMark(const proto::Mark& mark) {
@@ -461,30 +402,26 @@ void ProfileBuilder::OnMark(const proto::Mark& mark) {
       break;
   }
   if (!mark.detail().empty()) what += ": " + mark.detail();
-  impl_->AddEvent({mark.at_ns(), mark.at_ns(), std::move(what)});
+  impl_->AddEvent(mark.at_ns(), mark.at_ns(), std::move(what));
 }
 
 void ProfileBuilder::OnLoss(const proto::Loss& loss) {
   Profile& profile = impl_->profile;
   if (loss.has_from_ns() || loss.has_to_ns()) {
     const int64_t from_ns = loss.has_from_ns() ? loss.from_ns() : loss.to_ns();
-    impl_->AddEvent({from_ns, loss.has_to_ns() ? loss.to_ns() : from_ns,
-                     std::string(MeansLostEvents(loss.reason()) ? "lost: " : "") +
-                         LossReasonName(loss.reason())});
+    impl_->AddEvent(from_ns, loss.has_to_ns() ? loss.to_ns() : from_ns,
+                    std::string(MeansLostEvents(loss.reason()) ? "lost: " : "") +
+                        LossReasonName(loss.reason()));
   }
-  Profile::Loss& total = profile.losses[loss.reason()];
-  if (loss.has_count()) {
-    total.count = SaturatingAdd(total.count, loss.count());
-    if (MeansLostEvents(loss.reason())) {
-      profile.lost_events = SaturatingAdd(profile.lost_events, loss.count());
-    }
-  } else {
-    ++total.unknowable;
-    if (MeansLostEvents(loss.reason())) profile.losses_uncountable = true;
-  }
+  const LossTally::Total lost = LossTally::Total::Of(loss);
+  profile.losses[loss.reason()].Add(lost);
+  if (!MeansLostEvents(loss.reason())) return;
+  profile.lost_events = SaturatingAdd(profile.lost_events, lost.count);
+  profile.losses_uncountable |= lost.unknowable > 0;
 }
 
 void ProfileBuilder::OnQueuedSizes(const proto::QueuedSizes& sizes) {
+  impl_->Flush();
   if (!impl_->SelectsSizesOf(std::exchange(impl_->stretch, std::nullopt))) return;
   Profile& profile = impl_->profile;
   profile.has_queued_sizes = true;
@@ -506,16 +443,24 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
                                const std::function<std::string(uint32_t)>& process_name) {
   Impl& in = *impl_;
   Profile& profile = in.profile;
-  in.in_issue_order.ReleaseAll(
-      [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
-  in.waits_in_order.ReleaseAll([&in](int64_t start, int64_t end) { in.waits.Add(start, end); });
+  in.Flush();
+  in.lanes.Wait();
+  in.BeginIfNew();
+  Impl::Batch last;
+  in.issue_order.End(&last);
+  if (in.options.footprint) in.AddFootprint(last);
+  if (in.options.details) in.AddIssuedDetails(last);
+  ProfileCounts counts;
+  for (const std::unique_ptr<ProfileCounts>& some : in.counts) counts.Merge(*some);
+  in.counts.clear();
 
   profile.from_ns = in.options.from_ns;
   profile.to_ns = in.options.to_ns;
   profile.header = header;
   profile.summary = summary;
   profile.finished_cleanly = summary.has_value() && !summary->recovered();
-  if (summary && summary->records() > in.records_read && !profile.DataMissing()) {
+  profile.filters = in.options.filters;
+  if (summary && summary->records() > in.records_read && !profile.DataMissing() && !in.in_part) {
     proto::Loss loss;
     loss.set_reason(proto::DAMAGED_INPUT);
     loss.set_count(summary->records() - in.records_read);
@@ -525,13 +470,10 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
       summary->end().monotonic_ns() > header.start().monotonic_ns()) {
     profile.recorded_ns = summary->end().monotonic_ns() - header.start().monotonic_ns();
   }
-  if (profile.first_arrival_ns) {
-    profile.duration_ns = in.last_arrival_ns - *profile.first_arrival_ns;
-    profile.observed_ns =
-        std::max(in.last_arrival_ns, in.last_event_ns) - *profile.first_arrival_ns;
-  }
-  profile.activity_step_ns = in.activity.step_ns();
-  profile.activity = in.activity.steps();
+  in.arrival_order->MoveInto(&profile);
+  in.issue_order.MoveInto(&profile);
+  counts.MoveInto(&profile);
+  profile.footprint = in.footprint.Measure();
   for (const Impl::Placed& event : in.events) {
     if (!profile.first_arrival_ns || !IsPlausibleNs(event.from_ns) || !IsPlausibleNs(event.to_ns)) {
       continue;
@@ -541,69 +483,34 @@ Profile ProfileBuilder::Finish(const proto::Header& header,
     if (to_ns < 0 || from_ns > profile.observed_ns) continue;
     profile.events.push_back({from_ns, to_ns, event.what});
   }
-  profile.busy_ns = in.all_busy.measure_ns();
-  profile.busy_cut = in.all_busy.out_of_order();
-  profile.wait_ns = in.waits.measure_ns();
-  profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
-  profile.depth = DepthOf(&in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
-  profile.depth_all = DepthOf(&in.all_in_flight, profile.observed_ns, profile.busy_ns);
-  profile.footprint = in.footprint.Measure();
-
-  for (size_t op = 0; op < kOpCount; ++op) {
-    const Impl::OpLatencies& of_op = in.latencies[op];
-    Profile::Latencies& latency = profile.latency_by_op[op];
-    MergeInto(of_op.waited, &latency);
-    MergeInto(of_op.background, &latency);
-    MergeInto(of_op.waited, &profile.foreground_latency);
-    MergeInto(latency, &profile.all);
-  }
   if (in.options.details) {
-    if (in.details == nullptr) in.details = std::make_unique<DetailsBuilder>(in.expected);
-    if (!in.all_busy.empty())
-      in.details->AddBusy(in.all_busy.run_start_ns(), in.all_busy.last_ns());
     profile.details = std::make_shared<const Details>(in.details->Finish(
         profile.observed_ns, profile.ios,
         [&header](uint32_t index) { return DeviceName(header, index); }, process_name));
   }
-  MergeInto(profile.latency_of(Op::kRead), &profile.data);
-  MergeInto(profile.latency_of(Op::kWrite), &profile.data);
 
-  for (size_t i = 0; i < in.devices.size(); ++i) {
-    Profile::DeviceRow& row = in.devices[i].row;
+  for (size_t i = 0; i < counts.devices().size(); ++i) {
+    Profile::DeviceRow& row = counts.devices()[i];
     if (row.reads.ios + row.writes.ios + row.other.ios == 0) continue;
     row.name = i == kMaxDevices ? "others" : DeviceName(header, static_cast<uint32_t>(i));
     profile.max_end_bytes = std::max(profile.max_end_bytes, row.max_end_bytes);
     profile.devices.push_back(std::move(row));
   }
-  for (size_t id = 0; id < in.processes.size(); ++id) {
-    if (!in.process_seen[id]) continue;
-    in.processes[id].name = process_name(static_cast<uint32_t>(id));
-    profile.processes.push_back(std::move(in.processes[id]));
+  for (size_t id = 0; id < counts.processes().size(); ++id) {
+    Profile::ProcessRow& row = counts.processes()[id];
+    if (row.reads.ios + row.writes.ios + row.other.ios == 0) continue;
+    row.name = process_name(static_cast<uint32_t>(id));
+    profile.processes.push_back(std::move(row));
   }
-  if (in.no_process.reads.ios + in.no_process.writes.ios + in.no_process.other.ios > 0) {
-    profile.processes.push_back(in.no_process);
+  const Profile::ProcessRow& nobody = counts.no_process();
+  if (nobody.reads.ios + nobody.writes.ios + nobody.other.ios > 0) {
+    profile.processes.push_back(nobody);
   }
   std::stable_sort(profile.processes.begin(), profile.processes.end(),
                    [](const Profile::ProcessRow& a, const Profile::ProcessRow& b) {
                      return a.reads.bytes + a.writes.bytes > b.reads.bytes + b.writes.bytes;
                    });
   return std::move(profile);
-}
-
-Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options) {
-  ProfileBuilder builder(options);
-  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path, &builder));
-  if (reader->summary()) builder.Expect(*reader->summary());
-  ArrivalSpan met;
-  RETURN_IF_ERROR(ForEachRecord(reader.get(), [&](const IoRecord& record) {
-    met.Add(record.arrival_ns());
-    builder.Add(record);
-  }));
-  if (options.from_ns) {
-    RETURN_IF_ERROR(CheckPieceBegins(*options.from_ns, reader->summary(), met));
-  }
-  return builder.Finish(reader->header(), reader->summary(),
-                        [&reader](uint32_t id) { return std::string(reader->ProcessName(id)); });
 }
 
 Writers WritersOf(const Profile& profile) {

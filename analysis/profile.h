@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/details.h"
@@ -15,7 +16,10 @@
 #include "analysis/latency_histogram.h"
 #include "analysis/size_histogram.h"
 #include "base/status.h"
+#include "base/task_pool.h"
 #include "format/io_record.h"
+#include "format/loss.h"
+#include "format/record_columns.h"
 #include "format/trace.pb.h"
 #include "format/trace_reader.h"
 
@@ -82,16 +86,12 @@ struct Profile {
     std::string name;  // "" = the trace does not say who
     Totals reads, writes, other;
   };
-  struct Loss {
-    uint64_t count = 0;
-    uint64_t unknowable = 0;  // reports without a count
-  };
 
   // The trace.
   proto::Header header;
   std::optional<proto::Summary> summary;
   bool finished_cleanly = false;  // the trace has its summary and as many records as it says
-  std::map<proto::LossReason, Loss> losses;
+  std::map<proto::LossReason, LossTally::Total> losses;
   uint64_t lost_events = 0;         // of reasons that mean lost events
   bool losses_uncountable = false;  // some loss among them has no count
   bool DataMissing() const { return lost_events > 0 || losses_uncountable || !finished_cleanly; }
@@ -99,6 +99,7 @@ struct Profile {
   // The part of the trace that was looked at, counted from its first arrival; absent: no bound.
   std::optional<int64_t> from_ns, to_ns;
   bool has_window() const { return from_ns || to_ns; }
+  std::vector<std::string> filters;  // which chose beside, "op=write", "device=sda"; empty: none
 
   // Counts.
   uint64_t ios = 0;
@@ -188,22 +189,58 @@ struct ProfileOptions {
   std::optional<int64_t> to_ns = {};
   bool footprint = true;  // false leaves Profile.footprint empty and saves its memory
   bool details = false;   // fills Profile.details: about as much time again, and some 16 MiB
+  // Of ProfileTrace: so many threads, the caller's among them. Absent: as many as the machine has
+  // CPUs for. The result does not depend on it.
+  std::optional<int> threads = {};
+
+  // Which records to look at besides, by all but time and process. Several threads ask at once.
+  using Keeps = std::function<bool(const IoRecord&)>;
+  struct Choice {
+    Keeps keeps = {};
+    // Whether frames with such contents may hold a record that is looked at; null: all may.
+    std::function<bool(const proto::FrameContents&)> frames = {};
+  };
+  // Of ProfileTrace: makes it for that trace; absent: all.
+  std::function<Result<Choice>(const TraceReader&)> choose = {};
+  std::vector<std::string> processes = {};  // of ProfileTrace: only of these names; empty: all
+  std::vector<std::string> filters = {};    // what both mean, for Profile.filters
 };
 
 // Computes a Profile in one pass over the records, in their order. Memory is bounded whatever the
 // length of the trace: at most some 110 MiB, typically 5. Not thread-safe.
 class ProfileBuilder : public TraceObserver {
  public:
+  // The columns that Add() looks at.
+  static constexpr uint16_t kFields =
+      RecordColumns::kLba | RecordColumns::kQueue | RecordColumns::kIssue |
+      RecordColumns::kComplete | RecordColumns::kError | RecordColumns::kProcess |
+      RecordColumns::kMergedBios | RecordColumns::kOrdinal | RecordColumns::kBacklog;
+
   explicit ProfileBuilder(const ProfileOptions& options = {});
   ~ProfileBuilder() override;
 
+  // The trace's header, where it is known before its records: hours of the day need its clocks.
+  void Begins(const proto::Header& header);
   // What may be known of a trace before its records: its first arrival, from which options count
   // (else that of the first record that has one), and from it steps of time and address get a good
   // length at once. Call first, if at all.
   void Expect(const proto::Summary& summary);
   void Add(const IoRecord& record);
+  // The same for many at once, which it may change.
+  void Add(std::shared_ptr<RecordColumns> records);
+  // Before the first record: which records count, beside ProfileOptions. `name_of` gives the name
+  // of a process whose id has come, on the thread that adds records.
+  void Filter(ProfileOptions::Keeps keeps, std::function<std::string_view(uint32_t)> name_of);
+  // So many records of the trace were passed over, none of which counts.
+  void PassedOver(uint64_t records);
+  // Not all of the trace was read, which has this summary: losses that it knows of count.
+  void ReadInPart(const proto::Summary& summary);
+  // Before the first record: `pool` does a part of the work from now on, to the same result. It
+  // must outlive the builder.
+  void WorkOn(TaskPool* pool);
   void OnLoss(const proto::Loss& loss) override;
   void OnMark(const proto::Mark& mark) override;
+  void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
 
   // `process_name` maps a process id to its name ("" if unknown). Call once, last.
@@ -214,9 +251,6 @@ class ProfileBuilder : public TraceObserver {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// The profile of the trace at `path`. kInvalidArgument: `from_ns` is beyond its end.
-Result<Profile> ProfileTrace(const std::string& path, const ProfileOptions& options = {});
 
 // Who wrote. Buffered writes leave by the kernel's workers, whose names begin with "kworker/": they
 // stand for programs that the trace does not name.

@@ -23,7 +23,11 @@ class ReorderBuffer {
   static constexpr size_t kCapacity = 65'536;
 
   void Push(int64_t time_ns, Item item) {
-    // From the back: nearly always the place is there.
+    if (head_ == items_.size() || items_.back().time_ns <= time_ns) [[likely]] {
+      items_.push_back({time_ns, next_++, std::move(item)});
+      return;
+    }
+    // From the back: nearly always the place is near it.
     size_t at = items_.size();
     while (at > head_ && items_.size() - at < kSteps && items_[at - 1].time_ns > time_ns) --at;
     if (at > head_ && items_[at - 1].time_ns > time_ns) {

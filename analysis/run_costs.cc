@@ -118,6 +118,9 @@ struct RunCostsBuilder::Impl {
   ProfileBuilder profile{{.footprint = false}};  // which is that of the trace
   std::vector<SegmentState> states;
   std::vector<Responses> by_class;
+  ClassLatencies latencies;
+  RunSeriesBuilder series;
+  std::optional<int64_t> first_due_ns;
   IntervalUnion all_waits;
   IntervalUnion waits_with_host;
   InOrder<Interval> waits_in_order;
@@ -181,10 +184,18 @@ void RunCostsBuilder::Add(const IoRecord& record) {
   state.first_ns = std::min(state.first_ns, *io.queue_ns);
   state.last_ns = std::max(state.last_ns, *io.complete_ns);
   in.in_issue_order.Add(*io.issue_ns, {*io.complete_ns, *segment}, in.TakeService());
+  if (!in.first_due_ns) in.first_due_ns = io.queue_ns;
+  const int64_t begin_ns = *in.first_due_ns;
+  if ((io.op == Op::kRead || io.op == Op::kWrite) && io.bytes > 0) {
+    in.series.AddRequest(*io.issue_ns - begin_ns, *io.complete_ns - begin_ns, io.bytes);
+  }
   const WaitClass wait_class = in.segmentation->ClassOf(io);
   if (wait_class == WaitClass::kBackground) return;
   const int64_t from_ns = *io.queue_ns + Impl::HostLatenessNs(io);
-  in.by_class[static_cast<size_t>(wait_class)].Add(*io.complete_ns - from_ns);
+  const int64_t response_ns = *io.complete_ns - from_ns;
+  in.by_class[static_cast<size_t>(wait_class)].Add(response_ns);
+  in.latencies[static_cast<size_t>(wait_class)].Add(response_ns);
+  in.series.AddResponse(*io.complete_ns - begin_ns, response_ns);
   in.waits_in_order.Add(from_ns, {*io.complete_ns, *segment}, in.TakeWait());
   in.waits_with_host_in_order.Add(*io.queue_ns, *io.complete_ns, in.TakeWaitWithHost());
 }
@@ -205,6 +216,8 @@ RunCosts RunCostsBuilder::Finish(const proto::Header& header,
     costs.segments.push_back(cost);
   }
   for (size_t i = 0; i < kWaitClasses; ++i) costs.responses[i] = in.by_class[i].Take();
+  costs.latencies = std::move(in.latencies);
+  costs.series = in.series.Finish();
   costs.wait_ns = in.all_waits.measure_ns();
   costs.host_wait_ns = in.waits_with_host.measure_ns() - costs.wait_ns;
   costs.records = in.records;

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/foreground.h"
+#include "analysis/latency_histogram.h"
 #include "analysis/profile.h"
+#include "analysis/run_series.h"
 #include "analysis/segments.h"
 #include "base/status.h"
 #include "format/io_record.h"
@@ -34,6 +37,8 @@ struct ClassResponse {
   std::optional<double> tail_ns;  // mean of the worst ceil(ios / kTailOneOf)
 };
 using ClassResponses = std::array<ClassResponse, kWaitClasses>;
+// The same responses as samples.
+using ClassLatencies = std::array<LatencyHistogram, kWaitClasses>;
 
 // What one replay cost, segment by segment of the trace that was replayed. Wait and response have a
 // meaning where I/Os have a due time of their own, work in a run at max speed; all are computed of
@@ -47,6 +52,8 @@ struct RunCosts {
   };
   std::vector<OfSegment> segments;
   ClassResponses responses;  // of all segments together
+  ClassLatencies latencies;  // likewise
+  RunSeries series;          // likewise
   int64_t wait_ns = 0;       // union of all foreground [due, complete]
   int64_t host_wait_ns = 0;  // the part of it that is only for the host's lateness
   uint64_t records = 0;

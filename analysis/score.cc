@@ -221,24 +221,29 @@ std::vector<SegmentCosts> ReferenceOf(const Cycles& cycles) {
   return reference;
 }
 
-Comparison CompareScores(std::span<const double> first_log_scores,
-                         std::span<const double> second_log_scores) {
-  const auto interval = WelchInterval95(first_log_scores, second_log_scores);
-  Comparison comparison;
-  if (!interval) return comparison;
-  comparison.ratio = std::exp(interval->difference);
-  comparison.ratio_low = std::exp(interval->low);
-  comparison.ratio_high = std::exp(interval->high);
-  comparison.verdict = Verdict::kTie;
+Comparison ComparisonOf(double difference, double half_width) {
+  const double low = difference - half_width;
+  const double high = difference + half_width;
+  Comparison comparison{.verdict = Verdict::kTie,
+                        .ratio = std::exp(difference),
+                        .ratio_low = std::exp(low),
+                        .ratio_high = std::exp(high)};
   // "By 2 %" is of the slower one, whichever that is, so that swapping the drives swaps the
   // verdict.
   const double least = std::log1p(kFasterByAtLeast);
-  if (interval->low > 0 && interval->difference >= least) {
+  if (low > 0 && difference >= least) {
     comparison.verdict = Verdict::kFirstFaster;
-  } else if (interval->high < 0 && -interval->difference >= least) {
+  } else if (high < 0 && -difference >= least) {
     comparison.verdict = Verdict::kSecondFaster;
   }
   return comparison;
+}
+
+Comparison CompareScores(std::span<const double> first_log_scores,
+                         std::span<const double> second_log_scores) {
+  const auto interval = WelchInterval95(first_log_scores, second_log_scores);
+  if (!interval) return {};
+  return ComparisonOf(interval->difference, interval->high - interval->difference);
 }
 
 double WaitSecondsPerWorkday(double wait_ns, int64_t recording_ns) {

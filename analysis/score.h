@@ -109,6 +109,8 @@ struct Comparison {
   double ratio_low = 1;
   double ratio_high = 1;
 };
+// The verdict on two drives whose ln S differ by so much, first minus second, +- half_width.
+Comparison ComparisonOf(double difference, double half_width);
 // The logarithms are of scores against the same reference.
 Comparison CompareScores(std::span<const double> first_log_scores,
                          std::span<const double> second_log_scores);

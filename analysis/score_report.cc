@@ -1,5 +1,7 @@
 #include "analysis/score_report.h"
 
+#include <algorithm>
+
 namespace blktape {
 
 std::optional<double> ScoreReport::storage_wait_ns() const {
@@ -33,6 +35,25 @@ ClassResponse ScoreReport::MeanResponse(WaitClass wait_class) const {
   mean.mean_ns = mean_ns / count;
   mean.tail_ns = tail_ns / count;
   return mean;
+}
+
+LatencyHistogram ScoreReport::lateness() const {
+  LatencyHistogram lateness;
+  for (const ScoredRun& run : runs) {
+    if (run.waits && !run.repeated) lateness.Merge(run.lateness);
+  }
+  return lateness;
+}
+
+const ScoredRun* ScoreReport::TypicalRun() const {
+  std::vector<const ScoredRun*> timed;
+  for (const ScoredRun& run : runs) {
+    if (run.waits && !run.repeated) timed.push_back(&run);
+  }
+  if (timed.empty()) return nullptr;
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const ScoredRun* a, const ScoredRun* b) { return a->wait_ns < b->wait_ns; });
+  return timed[(timed.size() - 1) / 2];
 }
 
 std::optional<double> ScoreReport::score_with_repeated() const {

@@ -10,6 +10,7 @@
 #include "analysis/invalid_reason.h"
 #include "analysis/latency_histogram.h"
 #include "analysis/run_costs.h"
+#include "analysis/run_series.h"
 #include "analysis/score.h"
 #include "analysis/segments.h"
 #include "format/trace.pb.h"
@@ -29,6 +30,8 @@ struct ScoredRun {
   int64_t wait_ns = 0;
   int64_t host_wait_ns = 0;  // the part of it that is only for the host's lateness
   ClassResponses responses;
+  RunSeries series;
+  int64_t began_ns = 0;  // since the Unix epoch; 0: not known
   InvalidReasons invalid_reasons;
   bool waits = false;     // in a closed or open loop, not at max speed
   bool repeated = false;  // of a cycle that does not count, see RepeatedCycle
@@ -80,6 +83,8 @@ struct ScoreReport {
   bool ended_early = false;
   std::optional<Score> score;
   DerivedFigures derived;
+  // Of the closed-loop (or open-loop) runs of all cycles that count, together.
+  ClassLatencies latencies;
   std::vector<ScoredRun> runs;
   InvalidReasons invalid_reasons;  // of all runs and of the whole
 
@@ -90,6 +95,11 @@ struct ScoreReport {
   ClassResponse MeanResponse(WaitClass wait_class) const;
   // The mean over cycles, scaled to a workday; absent without a cycle, or a recording of no length.
   std::optional<double> storage_wait_s_per_workday() const;
+  // The host's lateness in these runs.
+  LatencyHistogram lateness() const;
+  // Of these runs the one whose wait is the median one, of two the lower: its series stands for the
+  // others. Null where there is none.
+  const ScoredRun* TypicalRun() const;
   // What the score would be if the repeated cycles counted; absent where there is none of either.
   std::optional<double> score_with_repeated() const;
 };

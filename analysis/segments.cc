@@ -65,8 +65,12 @@ void SegmentCutter::Consider(uint64_t ordinal, bool idle) {
     const bool take = idle ? !cut.at_idle || distance(here) < distance(cut.foreground)
                            : !cut.set && here == cut.ideal;
     if (!take) continue;
-    cut = {
-        .ideal = cut.ideal, .at_idle = idle, .foreground = here, .ordinal = ordinal, .set = true};
+    cut = {.ideal = cut.ideal,
+           .at_idle = idle,
+           .foreground = here,
+           .ordinal = ordinal,
+           .from_ns = last_arrival_ns_,
+           .set = true};
     at_cut_[i] = running_;
   }
 }
@@ -80,6 +84,7 @@ void SegmentCutter::Add(const IoRecord& record, uint64_t ordinal, bool left_out)
   if (!record.complete_ns || !record.arrival_ns()) ++result_.without_order;
   const bool idle = arrival_ns && first_ns_ && *arrival_ns > busy_until_ns_ &&
                     *arrival_ns - busy_until_ns_ >= kCutGapNs;
+  if (arrival_ns && first_ns_) last_arrival_ns_ = *arrival_ns - *first_ns_;
   Consider(ordinal, idle);
   if (arrival_ns) {
     if (!first_ns_) first_ns_ = busy_until_ns_ = *arrival_ns;
@@ -104,13 +109,15 @@ Segmentation SegmentCutter::Finish() {
   Running before;
   uint64_t first_ordinal = first_ordinal_;
   bool at_idle = false;
+  int64_t from_ns = 0;
   const auto close = [&](uint64_t end_ordinal, const Running& after) {
     Segment segment{.first_ordinal = first_ordinal,
                     .end_ordinal = end_ordinal,
                     .foreground = after.foreground - before.foreground,
                     .by_class = {},
                     .bytes = after.bytes - before.bytes,
-                    .cut_at_idle = at_idle};
+                    .cut_at_idle = at_idle,
+                    .from_ns = from_ns};
     for (size_t i = 0; i < kWaitClasses; ++i) {
       segment.by_class[i] = after.by_class[i] - before.by_class[i];
     }
@@ -122,6 +129,7 @@ Segmentation SegmentCutter::Finish() {
     BLKTAPE_CHECK(cuts_[i].set);
     close(cuts_[i].ordinal, at_cut_[i]);
     at_idle = cuts_[i].at_idle;
+    from_ns = cuts_[i].from_ns;
   }
   close(end_ordinal_, running_);
   return std::move(result_);

@@ -24,6 +24,9 @@ struct Segment {
   std::array<uint64_t, kWaitClasses> by_class{};
   uint64_t bytes = 0;        // of all data requests
   bool cut_at_idle = false;  // it begins after an idle gap of at least kCutGapNs
+  // When it begins: arrival of its first record, since the first arrival of what is cut; of a
+  // record without an arrival that of the one before.
+  int64_t from_ns = 0;
 
   bool operator==(const Segment&) const = default;
 };
@@ -93,6 +96,7 @@ class SegmentCutter {
     bool at_idle = false;
     uint64_t foreground = 0;  // foreground I/Os before it
     uint64_t ordinal = 0;
+    int64_t from_ns = 0;
     bool set = false;
   };
   // What a segment would hold if it began at the start of the trace.
@@ -113,6 +117,7 @@ class SegmentCutter {
   size_t next_cut_ = 0;  // cuts before it can change no more
   Running running_;
   std::optional<int64_t> first_ns_;
+  int64_t last_arrival_ns_ = 0;  // since the first
   int64_t busy_until_ns_ = 0;
 };
 

@@ -23,8 +23,17 @@ void SizeHistogram::AddLarge(uint64_t bytes, uint64_t count) {
   }
 }
 
+void SizeHistogram::Merge(const SizeHistogram& other) {
+  for (size_t i = 0; i < small_.size(); ++i) small_[i] += other.small_[i];
+  for (const auto& [bytes, count] : other.large_) AddLarge(bytes, count);
+  for (size_t i = 0; i < other_by_power_.size(); ++i)
+    other_by_power_[i] += other.other_by_power_[i];
+  other_ += other.other_;
+  total_ += other.total_;
+}
+
 uint64_t SizeHistogram::CountOf(uint64_t bytes) const {
-  if (bytes % kSector == 0 && bytes / kSector < small_.size()) return small_[bytes / kSector];
+  if (IsUsual(bytes)) return small_[bytes / kSector];
   const auto found = large_.find(bytes);
   return found == large_.end() ? 0 : found->second;
 }

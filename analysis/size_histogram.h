@@ -23,11 +23,19 @@ class SizeHistogram {
 
   void Add(uint64_t bytes, uint64_t count = 1) {
     total_ += count;
-    if (bytes % kSector == 0 && bytes / kSector < small_.size()) [[likely]] {
+    if (IsUsual(bytes)) [[likely]] {
       small_[bytes / kSector] += count;
     } else {
       AddLarge(bytes, count);
     }
+  }
+
+  // The result is what adding the sizes of both would have given; of more than kDistinctSizes in
+  // all, those of `other` came last.
+  void Merge(const SizeHistogram& other);
+  // Whole sectors up to 2 MiB: such a size always has a row, whatever came before.
+  static bool IsUsual(uint64_t bytes) {
+    return bytes % kSector == 0 && bytes / kSector < kSmallSizes;
   }
 
   uint64_t count() const { return total_; }
@@ -42,11 +50,12 @@ class SizeHistogram {
 
  private:
   static constexpr uint64_t kSector = 512;
+  static constexpr uint64_t kSmallSizes = 4097;
   void AddLarge(uint64_t bytes, uint64_t count);
 
   uint64_t total_ = 0;
   uint64_t other_ = 0;
-  std::array<uint64_t, 4097> small_{};  // whole sectors up to 2 MiB: nearly all there is
+  std::array<uint64_t, kSmallSizes> small_{};  // of usual sizes, by sectors: nearly all there is
   std::unordered_map<uint64_t, uint64_t> large_;
   std::array<uint64_t, 65> other_by_power_{};
 };

@@ -1,6 +1,7 @@
 #include "analysis/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
@@ -47,15 +48,21 @@ MeanInterval MeanInterval95(std::span<const double> values) {
   return interval;
 }
 
-double HalfWidth95(const MeanVariance& a, const MeanVariance& b) {
-  const double variance = a.variance + b.variance;
+double HalfWidth95(std::span<const MeanVariance> parts) {
+  double variance = 0;
+  for (const MeanVariance& one : parts) variance += one.variance;
   if (!(variance > 0)) return 0;
   double inverse_degrees = 0;
-  for (const MeanVariance& one : {a, b}) {
+  for (const MeanVariance& one : parts) {
     const double share = one.variance / variance;
     if (share > 0) inverse_degrees += share * share / one.degrees;
   }
   return StudentT(kConfidence, 1 / inverse_degrees) * std::sqrt(variance);
+}
+
+double HalfWidth95(const MeanVariance& a, const MeanVariance& b) {
+  const std::array<MeanVariance, 2> parts = {a, b};
+  return HalfWidth95(parts);
 }
 
 std::optional<DifferenceInterval> WelchInterval95(std::span<const double> a,

@@ -28,8 +28,9 @@ MeanInterval MeanInterval95(std::span<const double> values);
 // s^2 / n with n - 1 degrees of freedom. Absent for fewer than two values.
 std::optional<MeanVariance> VarianceOfMean(std::span<const double> values);
 
-// The half width of the 95 % interval of a mean whose variance is the sum of two independent ones,
-// with the degrees of freedom by Welch and Satterthwaite. One of no variance adds nothing.
+// The half width of the 95 % interval of a sum of independent means, each with its variance, with
+// the degrees of freedom by Welch and Satterthwaite. One of no variance adds nothing.
+double HalfWidth95(std::span<const MeanVariance> parts);
 double HalfWidth95(const MeanVariance& a, const MeanVariance& b);
 
 // Welch's interval of the difference mean(a) - mean(b), 95 %, for unequal variances, degrees of

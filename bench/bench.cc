@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <semaphore>
 #include <set>
 #include <thread>
 #include <utility>
@@ -12,6 +15,8 @@
 
 namespace blktape {
 namespace {
+
+namespace fs = std::filesystem;
 
 // What of a path can be the name of a folder.
 std::string FolderName(const std::string& target) {
@@ -27,23 +32,32 @@ std::string FolderName(const std::string& target) {
 
 // The tools of one campaign: what touches its target waits for its turn. The reference, which is
 // computed, has cycle 0.
-CampaignTools TakingTurns(const CampaignTools& tools, CampaignTurns* turns, size_t campaign) {
+// `comes` is called before its first turn.
+CampaignTools TakingTurns(const CampaignTools& tools, CampaignTurns* turns, size_t campaign,
+                          const std::function<void()>& comes) {
   CampaignTools taking = tools;
   // A preparation is told no cycle; it belongs to the one that the next run begins.
   const auto next_cycle = std::make_shared<uint64_t>(1);
-  taking.replay = [replay = tools.replay, turns, campaign, next_cycle](
+  const auto begin = [turns, campaign, comes](uint64_t cycle) {
+    comes();
+    if (turns->Begin(campaign, cycle)) return OkStatus();
+    return Status(StatusCode::kCancelled, "nothing was run, as another drive cannot be measured");
+  };
+  taking.replay = [replay = tools.replay, begin, next_cycle](
                       const ReplayOptions& options, const std::atomic<bool>& stop,
-                      const std::function<void(const ReplayProgress&)>& progress) {
+                      const std::function<void(const ReplayProgress&)>& progress)
+      -> Result<proto::ReplayOutcome> {
     if (options.cycle > 0) {
-      turns->Begin(campaign, options.cycle);
+      RETURN_IF_ERROR(begin(options.cycle));
       *next_cycle = options.cycle + 1;
     }
     return replay(options, stop, progress);
   };
-  taking.prepare = [prepare = tools.prepare, turns, campaign, next_cycle](
-                       const PrepareOptions& options, const std::atomic<bool>& stop,
-                       const std::function<void(const PrepareProgress&)>& progress) {
-    turns->Begin(campaign, *next_cycle);
+  taking.prepare =
+      [prepare = tools.prepare, begin, next_cycle](
+          const PrepareOptions& options, const std::atomic<bool>& stop,
+          const std::function<void(const PrepareProgress&)>& progress) -> Result<PrepareReport> {
+    RETURN_IF_ERROR(begin(*next_cycle));
     return prepare(options, stop, progress);
   };
   return taking;
@@ -51,44 +65,77 @@ CampaignTools TakingTurns(const CampaignTools& tools, CampaignTurns* turns, size
 
 }  // namespace
 
-std::string BenchFolderOf(const BenchOptions& options, const std::string& target) {
-  return options.folder + "/" + FolderName(target);
+std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::string& target) {
+  std::string folder = options.folder;
+  if (options.traces.size() > 1) {
+    // Traces of one name in different folders are told apart by their number.
+    const auto name_of = [&options](size_t index) {
+      return FolderName(fs::path(options.traces[index].trace_path).stem().string());
+    };
+    folder += "/" + name_of(trace);
+    for (size_t other = 0; other < trace; ++other) {
+      if (name_of(other) != name_of(trace)) continue;
+      folder += "-" + std::to_string(trace + 1);
+      break;
+    }
+  }
+  return folder + "/" + FolderName(target);
 }
 
 Result<std::vector<BenchResult>> RunBench(
     const BenchOptions& options, const CampaignTools& tools, const std::atomic<bool>& stop,
-    const std::function<CampaignEvents(const std::string& target)>& events_of) {
-  if (options.targets.empty()) {
-    return Status(StatusCode::kInvalidArgument, "no target is named");
+    const std::function<CampaignEvents(const CampaignOptions& campaign)>& events_of) {
+  if (options.targets.empty() || options.traces.empty()) {
+    return Status(StatusCode::kInvalidArgument, "no trace or no target is named");
   }
   std::set<std::string> folders;
-  for (const std::string& target : options.targets) {
-    if (!folders.insert(BenchFolderOf(options, target)).second) {
-      return Status(StatusCode::kInvalidArgument, target + " is named twice");
+  std::vector<BenchResult> results;
+  for (size_t trace = 0; trace < options.traces.size(); ++trace) {
+    for (const std::string& target : options.targets) {
+      std::string folder = BenchFolderOf(options, trace, target);
+      if (!folders.insert(folder).second) {
+        return Status(StatusCode::kInvalidArgument, target + " is named twice");
+      }
+      results.push_back({trace, target, std::move(folder), OkStatus(), ScoreReport()});
     }
   }
-  CampaignTurns turns(options.targets.size(), options.order_seed);
-  std::vector<BenchResult> results(options.targets.size());
+  CampaignTurns turns(results.size(), options.targets.size(), options.order_seed);
+  // What a campaign computes before its first run takes memory and a CPU: few do so at a time.
+  std::counting_semaphore<> computing(
+      static_cast<ptrdiff_t>(std::max(1U, std::thread::hardware_concurrency())));
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < options.targets.size(); ++i) {
-    BenchResult& result = results[i];
-    result.target = options.targets[i];
-    result.folder = BenchFolderOf(options, result.target);
+  for (size_t i = 0; i < results.size(); ++i) {
     threads.emplace_back([&, i] {
+      BenchResult& result = results[i];
       CampaignOptions campaign = options.campaign;
-      campaign.target_path = results[i].target;
-      campaign.folder = results[i].folder;
+      campaign.piece = options.traces[result.trace];
+      campaign.target_path = result.target;
+      campaign.folder = result.folder;
       campaign.reopen = true;
       campaign.identities = options.identities;
-      const CampaignTools taking = TakingTurns(tools, &turns, i);
-      const CampaignEvents events = events_of(results[i].target);
+      // What a trace finds on the target is what those before have left there.
+      campaign.overwrite = campaign.overwrite || result.trace > 0;
+      computing.acquire();
+      bool came = false;
+      const auto comes = [&] {
+        if (!std::exchange(came, true)) computing.release();
+      };
+      const CampaignTools taking = TakingTurns(tools, &turns, i, comes);
+      const CampaignEvents events = events_of(campaign);
       Result<ScoreReport> report = RunCampaign(campaign, taking, stop, events);
-      results[i].status = report.status();
-      if (report.ok()) results[i].report = *std::move(report);
-      turns.Leave(i);
+      result.status = report.status();
+      if (report.ok()) result.report = *std::move(report);
+      comes();
+      turns.Leave(i, !result.status.ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
+  // Where nothing was left behind in them, they go; else they are not empty.
+  for (const BenchResult& result : results) {
+    std::error_code ignored;
+    fs::remove(fs::path(result.folder).parent_path(), ignored);
+  }
+  if (std::error_code ignored; options.traces.size() > 1) fs::remove(options.folder, ignored);
   return results;
 }
 

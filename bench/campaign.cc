@@ -14,7 +14,9 @@
 #include "analysis/measured_reference.h"
 #include "analysis/measured_score.h"
 #include "analysis/profile.h"
+#include "analysis/profile_trace.h"
 #include "analysis/run_costs.h"
+#include "analysis/run_series.h"
 #include "analysis/score.h"
 #include "analysis/segments.h"
 #include "analysis/validity.h"
@@ -376,14 +378,30 @@ class Campaign {
       replay.depth = kReferenceDepth;
     }
     replay.queue_settings = options_.queue_settings;
-    // After the first run what lies on the target is that run's own.
-    replay.overwrite = options_.overwrite || !report_.runs.empty();
+    // Once the first run has begun what lies on the target is this campaign's own.
+    replay.overwrite = options_.overwrite || !report_.runs.empty() || Touched();
+    RETURN_IF_ERROR(Touch());
     replay.cycle = static_cast<uint32_t>(cycle);
     ASSIGN_OR_RETURN(RunCosts costs,
                      RunOnce(replay, name, label, simulated() ? 0 : options_.pause_ns));
     if (report_.runs.empty()) RETURN_IF_ERROR(SettleRule(costs.profile.header));
     Note(label, name, kind, costs);
     return costs;
+  }
+
+  std::string Identity() const {
+    const auto found = options_.identities.find(options_.target_path);
+    return found == options_.identities.end() ? "" : found->second;
+  }
+
+  // Whether an earlier process began a run on this very target.
+  bool Touched() const { return !Identity().empty() && folder_->state().touched == Identity(); }
+
+  Status Touch() {
+    if (Identity().empty() || Touched()) return OkStatus();
+    CampaignState state = folder_->state();
+    state.touched = Identity();
+    return folder_->Save(state);
   }
 
   Status Prepare(uint64_t cycle) {
@@ -441,6 +459,8 @@ class Campaign {
                   .wait_ns = costs.wait_ns,
                   .host_wait_ns = costs.host_wait_ns,
                   .responses = costs.responses,
+                  .series = kind == RunKind::kMax ? RunSeries{} : costs.series,
+                  .began_ns = header.start().wall_ns(),
                   .invalid_reasons = WhyRunInvalid(report_.segmentation, costs, kind),
                   .waits = kind != RunKind::kMax};
     if (costs.profile.summary) run.outcome = costs.profile.summary->replay();
@@ -472,6 +492,7 @@ class Campaign {
       report_.derived.AddMax(costs.profile, run.outcome);
     } else {
       report_.derived.AddTimed(costs.profile);
+      for (size_t i = 0; i < kWaitClasses; ++i) report_.latencies[i].Merge(costs.latencies[i]);
     }
   }
 

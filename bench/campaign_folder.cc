@@ -20,8 +20,9 @@ constexpr int kStateFormat = 1;
 
 std::string StateText(const CampaignState& state) {
   const Json json = {{"format", kStateFormat},     {"question", state.question},
-                     {"engine", state.engine},     {"prepared", state.prepared},
-                     {"unsteady", state.unsteady}, {"finished", state.finished}};
+                     {"engine", state.engine},     {"touched", state.touched},
+                     {"prepared", state.prepared}, {"unsteady", state.unsteady},
+                     {"finished", state.finished}};
   return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
@@ -33,6 +34,7 @@ Result<CampaignState> ParseState(const std::string& path, const std::string& tex
     }
     return CampaignState{.question = json.at("question").get<std::string>(),
                          .engine = json.at("engine").get<std::string>(),
+                         .touched = json.value("touched", std::string()),
                          .prepared = json.at("prepared").get<std::vector<uint64_t>>(),
                          .unsteady = json.at("unsteady").get<bool>(),
                          .finished = json.at("finished").get<bool>()};
@@ -51,6 +53,14 @@ Status Taken(const std::string& folder, const std::string& what) {
 }
 
 }  // namespace
+
+std::string TargetTouchedBy(const std::string& folder) {
+  const std::string path = folder + "/" + kStateFile;
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return "";
+  const Result<CampaignState> state = ParseState(path, *text);
+  return state.ok() ? state->touched : "";
+}
 
 Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question,
                                             bool reopen) {

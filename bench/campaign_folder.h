@@ -14,11 +14,16 @@ namespace blktape {
 struct CampaignState {
   // What is measured, in words: trace, target, rule as asked for. Only the same goes on.
   std::string question;
-  std::string engine;              // of the first run, which all others go by; empty: none yet
+  std::string engine;  // of the first run, which all others go by; empty: none yet
+  // Identity of the target that the first run was begun on: what lies there is ours. Empty: none.
+  std::string touched;
   std::vector<uint64_t> prepared;  // cycles before which the target was brought into its state
   bool unsteady = false;           // a preparation ended without a steady state
   bool finished = false;           // nothing is left to be done
 };
+
+// CampaignState::touched of the campaign in this folder; empty where there is none.
+std::string TargetTouchedBy(const std::string& folder);
 
 class CampaignFolder {
  public:

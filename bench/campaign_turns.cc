@@ -4,7 +4,8 @@
 
 namespace blktape {
 
-CampaignTurns::CampaignTurns(size_t campaigns, uint64_t seed) : seed_(seed), places_(campaigns) {}
+CampaignTurns::CampaignTurns(size_t campaigns, size_t per_round, uint64_t seed)
+    : per_round_(per_round), seed_(seed), places_(campaigns) {}
 
 // A number drawn for this campaign and cycle (splitmix64 by Vigna, public domain): their order is a
 // random one, another in each cycle.
@@ -18,7 +19,8 @@ uint64_t CampaignTurns::RankOf(size_t campaign, uint64_t cycle) const {
 bool CampaignTurns::IsBefore(size_t first, size_t second) const {
   const auto place = [this](size_t campaign) {
     const uint64_t cycle = places_[campaign].cycle;
-    return std::tuple(cycle, RankOf(campaign, cycle), campaign);
+    // Who has not come yet is before all.
+    return std::tuple(cycle > 0, campaign / per_round_, cycle, RankOf(campaign, cycle), campaign);
   };
   return place(first) < place(second);
 }
@@ -30,16 +32,19 @@ bool CampaignTurns::MayGo(size_t campaign) const {
   return true;
 }
 
-void CampaignTurns::Begin(size_t campaign, uint64_t cycle) {
+bool CampaignTurns::Begin(size_t campaign, uint64_t cycle) {
   std::unique_lock lock(mutex_);
   places_[campaign].cycle = cycle;
   moved_.notify_all();
-  moved_.wait(lock, [&] { return MayGo(campaign); });
+  moved_.wait(lock, [&] { return called_off_ || MayGo(campaign); });
+  begun_ = begun_ || !called_off_;
+  return !called_off_;
 }
 
-void CampaignTurns::Leave(size_t campaign) {
+void CampaignTurns::Leave(size_t campaign, bool failed) {
   const std::lock_guard lock(mutex_);
   places_[campaign].left = true;
+  if (failed && !begun_) called_off_ = true;
   moved_.notify_all();
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analysis/corners_comparison.h"
 #include "base/quantity.h"
 #include "base/version.h"
 
@@ -14,6 +16,9 @@ namespace blktape {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kWideColumns = 79;
+constexpr size_t kNarrowColumns = 39;
 
 // Three significant digits at least, thousands apart: "0.42", "12.3", "1,234".
 std::string Figure(std::optional<double> value) {
@@ -46,7 +51,7 @@ const CornerResult* Find(const CornersReport& report, const std::string& group, 
   return nullptr;
 }
 
-std::string Summary(const CornersReport& report) {
+std::string Summary(const CornersReport& report, bool narrow) {
   struct Row {
     const char* group;
     WorkloadSpec::Pattern pattern;
@@ -62,10 +67,19 @@ std::string Summary(const CornersReport& report) {
     if (any == nullptr) continue;
     const std::string name = fmt::format("{} {:>7} QD {}", row.pattern == kRandom ? "RND" : "SEQ",
                                          FormatBytes(BlockBytes(*any)), row.queue_depth);
+    if (narrow) {
+      rows += name + "\n";
+      for (const CornerResult* one : {read, write}) {
+        rows += fmt::format("  {:<5} {:>9} MB/s {:>11} IOPS\n", one == read ? "read" : "write",
+                            Figure(Megabytes(one)), Figure(Iops(one)));
+      }
+      continue;
+    }
     rows += fmt::format("{:<18} {:>13} {:>13} {:>14} {:>14}\n", name, Figure(Megabytes(read)),
                         Figure(Megabytes(write)), Figure(Iops(read)), Figure(Iops(write)));
   }
   if (rows.empty()) return "";
+  if (narrow) return rows + "\n";
   return fmt::format("{:<18} {:>13} {:>13} {:>14} {:>14}\n", "", "read MB/s", "write MB/s",
                      "read IOPS", "write IOPS") +
          rows + "\n";
@@ -86,8 +100,30 @@ std::string Joined(const std::vector<std::string>& words, const std::vector<bool
   return text;
 }
 
+// Broken at blanks, the lines after the first indented by four.
+std::string Broken(const std::string& text, size_t columns) {
+  std::string broken;
+  size_t line = 0;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const size_t length = end - at;
+    if (line > 0 && line + 1 + length > columns) {
+      broken += "\n    ";
+      line = 4;
+    } else if (line > 0) {
+      broken += ' ';
+      ++line;
+    }
+    broken += text.substr(at, length);
+    line += length;
+    at = end + 1;
+  }
+  return broken + "\n";
+}
+
 // What all tests of a group share stands in its heading, what tells them apart in their rows.
-std::string Group(const CornersReport& report, const std::string& group) {
+std::string Group(const CornersReport& report, const std::string& group, bool narrow) {
   std::vector<const CornerResult*> rows;
   std::vector<std::vector<std::string>> words;
   for (const CornerResult& result : report.results) {
@@ -104,25 +140,40 @@ std::string Group(const CornersReport& report, const std::string& group) {
     }
   }
   for (size_t i = 0; i < differs.size(); ++i) shared[i] = !differs[i];
-  std::string text = group + ": " + Joined(words.front(), shared) + "\n";
-  text += fmt::format("{:<35} {:>7} {:>9} {:>8} {:>8} {:>8}\n", "", "MB/s", "IOPS", "p50", "p99",
+  const std::string heading = group + ": " + Joined(words.front(), shared);
+  if (narrow) {
+    std::string text = Broken(heading, kNarrowColumns);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const CornerResult& result = *rows[i];
+      const std::string label = Joined(words[i], differs);
+      if (!label.empty()) text += "  " + Broken(label, kNarrowColumns - 2);
+      text += fmt::format("    {:>8} MB/s {:>11} IOPS\n", Figure(Megabytes(&result)),
+                          Figure(result.iops()));
+      text += fmt::format("    p50 {}, p99 {}\n", Latency(result.service_ns, kP50),
+                          Latency(result.service_ns, kP99));
+    }
+    return text + "\n";
+  }
+  std::string text = Broken(heading, kWideColumns);
+  text += fmt::format("{:<34} {:>7} {:>9} {:>8} {:>8} {:>8}\n", "", "MB/s", "IOPS", "p50", "p99",
                       "p99.99");
   for (size_t i = 0; i < rows.size(); ++i) {
     const CornerResult& result = *rows[i];
     std::string label = "  " + Joined(words[i], differs);
-    if (label.size() > 35) {
+    if (label.size() > 34) {
       text += label + "\n";
       label.clear();
     }
-    text += fmt::format("{:<35} {:>7} {:>9} {:>8} {:>8} {:>8}\n", label, Figure(Megabytes(&result)),
+    text += fmt::format("{:<34} {:>7} {:>9} {:>8} {:>8} {:>8}\n", label, Figure(Megabytes(&result)),
                         Figure(result.iops()), Latency(result.service_ns, kP50),
                         Latency(result.service_ns, kP99), Latency(result.service_ns, kP9999));
   }
   return text + "\n";
 }
 
-// A drive that compresses or deduplicates looks faster on data that nobody has.
-std::string DataRemark(const CornersReport& report) {
+// How many times the IOPS of random data a repeated byte is written at, 4 KiB at random at QD 3.
+// Absent where either was not measured.
+std::optional<double> RepeatedOverRandom(const CornersReport& report) {
   const CornerResult* repeated = nullptr;
   const CornerResult* random = nullptr;
   for (const CornerResult& result : report.results) {
@@ -131,14 +182,18 @@ std::string DataRemark(const CornersReport& report) {
     if (result.step.payload.repeat) repeated = &result;
     if (!result.step.payload.repeat && result.step.payload.dedupe_percent == 0) random = &result;
   }
-  if (repeated == nullptr || random == nullptr || !repeated->iops() || !random->iops()) return "";
-  const double ratio = *repeated->iops() / *random->iops();
-  // Below this, two runs of one drive differ as much.
-  if (ratio < 1.1) return "";
+  if (!Iops(repeated) || !Iops(random) || *Iops(random) <= 0) return std::nullopt;
+  return *Iops(repeated) / *Iops(random);
+}
+
+// A drive that compresses or deduplicates looks faster on data that nobody has.
+std::string DataRemark(const CornersReport& report) {
+  const std::optional<double> ratio = RepeatedOverRandom(report);
+  if (!ratio || *ratio < kCompressesFrom) return "";
   return fmt::format(
-      "A repeated byte is written {:.2f} times as fast as random data: this drive\n"
-      "compresses or deduplicates, and figures of repeated data flatter it.\n\n",
-      ratio);
+      "A repeated byte is written {:.2f} times as fast as random data: this drive compresses or "
+      "deduplicates, and figures of repeated data flatter it.",
+      *ratio);
 }
 
 Json Number(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
@@ -185,15 +240,20 @@ Json ResultJson(const CornerResult& result) {
 
 }  // namespace
 
-std::string CornersText(const CornersReport& report) {
-  std::string text = Summary(report);
-  for (const std::string& group : CornerGroups()) text += Group(report, group);
-  text += DataRemark(report);
-  for (const std::string& one : report.left_out) text += "Left out: " + one + "\n";
+std::string CornersText(const CornersReport& report, size_t columns) {
+  const bool narrow = columns < kWideColumns;
+  const size_t within = narrow ? kNarrowColumns : kWideColumns;
+  std::string text = Summary(report, narrow);
+  for (const std::string& group : CornerGroups()) text += Group(report, group, narrow);
+  if (const std::string remark = DataRemark(report); !remark.empty()) {
+    text += Broken(remark, within) + "\n";
+  }
+  for (const std::string& one : report.left_out) text += Broken("Left out: " + one, within);
   if (report.quick) {
-    text +=
-        "QUICK: times and spans are shortened (the names say how); caches show more than\n"
-        "the drive. Publish figures without --quick.\n";
+    text += Broken(
+        "QUICK: times and spans are shortened (the names say how); caches show more than the "
+        "drive. Publish figures without --quick.",
+        within);
   }
   if (report.stopped) text += "STOPPED before the last test.\n";
   return text;
@@ -217,6 +277,7 @@ Json CornersJson(const CornersReport& report) {
           {"stopped", report.stopped},
           {"seed", report.seed},
           {"left_out", report.left_out},
+          {"repeated_over_random", Number(RepeatedOverRandom(report))},
           {"tests", std::move(tests)}};
 }
 

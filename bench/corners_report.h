@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -18,9 +19,10 @@ struct CornersReport {
   std::vector<CornerResult> results;
 };
 
-// Below 80 columns: the summary that every such program shows (read and write side by side), then
-// each group. MB/s are 10^6 bytes a second.
-std::string CornersText(const CornersReport& report);
+// The summary that every such program shows (read and write side by side), then each group. MB/s
+// are 10^6 bytes a second. Within 79 columns; where there are fewer `columns`, a line a figure,
+// within 39.
+std::string CornersText(const CornersReport& report, size_t columns = 79);
 
 // As docs/metrics.md defines it; keys stay. Times in ns, sizes in bytes.
 nlohmann::ordered_json CornersJson(const CornersReport& report);

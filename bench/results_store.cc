@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "analysis/measured_score.h"
+#include "analysis/suite_score.h"
 #include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -33,7 +34,7 @@ constexpr char kCreate[] = R"(
   CREATE TABLE results(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL CHECK(kind IN ('score', 'corners')),
+    kind TEXT NOT NULL CHECK(kind IN ('score', 'suite', 'corners')),
     added_ns INTEGER NOT NULL,
     sha256 TEXT NOT NULL UNIQUE,
     drive TEXT NOT NULL,
@@ -47,9 +48,20 @@ constexpr char kCreate[] = R"(
     valid INTEGER,
     json TEXT NOT NULL);
   PRAGMA application_id = 1651272564;
-  PRAGMA user_version = 1;
+  PRAGMA user_version = 2;
 )";
-static_assert(kApplicationId == 1651272564 && kResultsSchema == 1);
+static_assert(kApplicationId == 1651272564 && kResultsSchema == 2);
+
+// Schema 1 knew no suites. SQLite cannot change a CHECK, so all moves to a new table; ids that were
+// given stay given.
+constexpr char kFromSchema1Before[] = "ALTER TABLE results RENAME TO results_1";
+constexpr char kFromSchema1After[] = R"(
+  INSERT INTO results SELECT * FROM results_1;
+  DELETE FROM sqlite_sequence WHERE name = 'results';
+  INSERT INTO sqlite_sequence(name, seq)
+    SELECT 'results', seq FROM sqlite_sequence WHERE name = 'results_1';
+  DROP TABLE results_1;
+)";
 
 constexpr char kRowColumns[] =
     "SELECT id, name, kind, added_ns, drive, trace, state, score, ci_low, ci_high, valid "
@@ -107,7 +119,15 @@ bool IsId(const std::string& text) {
 }  // namespace
 
 const char* ResultKindName(ResultKind kind) {
-  return kind == ResultKind::kScore ? "score" : "corners";
+  switch (kind) {
+    case ResultKind::kScore:
+      return "score";
+    case ResultKind::kSuite:
+      return "suite";
+    case ResultKind::kCorners:
+      break;
+  }
+  return "corners";
 }
 
 Result<NewResult> MakeResult(const std::string& name, std::string json) {
@@ -116,6 +136,18 @@ Result<NewResult> MakeResult(const std::string& name, std::string json) {
   const JsonValue parsed = JsonValue::parse(json, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object() && parsed.contains("corners")) {
     ASSIGN_OR_RETURN(result.row, CornersRow(parsed));
+  } else if (parsed.is_object() && parsed.contains("suite_version")) {
+    ASSIGN_OR_RETURN(const SuiteScore suite, ParseSuiteScore(json));
+    const auto composite = suite.composite();
+    result.row.kind = ResultKind::kSuite;
+    result.row.drive = suite.drive();
+    result.row.trace = suite.name;
+    if (composite) {
+      result.row.score = composite->score;
+      result.row.ci_low = composite->ci_low;
+      result.row.ci_high = composite->ci_high;
+    }
+    result.row.valid = suite.valid();
   } else if (parsed.is_object() && parsed.contains("score_version")) {
     ASSIGN_OR_RETURN(const MeasuredScore score, ParseMeasuredScore(json));
     result.row.drive = score.name();
@@ -128,14 +160,23 @@ Result<NewResult> MakeResult(const std::string& name, std::string json) {
     result.row.ci_high = score.ci_high;
     result.row.valid = score.valid;
   } else {
-    return Status(StatusCode::kDataLoss,
-                  parsed.is_discarded() ? "no JSON, or damaged JSON"
-                                        : "neither a report of score nor one of corners --json");
+    return Status(StatusCode::kDataLoss, parsed.is_discarded()
+                                             ? "no JSON, or damaged JSON"
+                                             : "neither a report of score or of a suite nor one of "
+                                               "corners --json");
   }
   result.name = name;
   ASSIGN_OR_RETURN(result.sha256, TextSha256(json));
   result.json = std::move(json);
   return result;
+}
+
+std::string ResultNameOf(const std::string& name) {
+  constexpr size_t kLongest = 180;
+  std::string kept = ToPrintable(ToUtf8(name.substr(0, kLongest / 3)));
+  if (name.size() <= kLongest && IsUtf8(name)) kept = ToPrintable(name);
+  if (kept.find_first_not_of("0123456789") == std::string::npos) kept = "result-" + kept;
+  return kept;
 }
 
 Result<std::string> DefaultResultsPath() {
@@ -268,14 +309,20 @@ Status ResultsStore::CheckFile(bool create) {
                                                     std::to_string(kResultsSchema) +
                                                     "); a newer blktape reads it");
     }
-    Statement check;
-    RETURN_IF_ERROR(Prepare("PRAGMA quick_check(1)", &check));
-    if (const int code = check.Step(); code != SQLITE_ROW) return Failure(code);
-    if (const std::string said = check.Text(0); schema != kResultsSchema || said != "ok") {
-      return Status(StatusCode::kDataLoss,
-                    path_ + ": damaged: " + (said == "ok" ? "its schema is 0" : said));
+    {
+      // Done with before the schema may be changed.
+      Statement check;
+      RETURN_IF_ERROR(Prepare("PRAGMA quick_check(1)", &check));
+      if (const int code = check.Step(); code != SQLITE_ROW) return Failure(code);
+      if (const std::string said = check.Text(0); schema < 1 || said != "ok") {
+        return Status(StatusCode::kDataLoss,
+                      path_ + ": damaged: " + (said == "ok" ? "its schema is 0" : said));
+      }
     }
-    return OkStatus();
+    if (schema == kResultsSchema || !create) return OkStatus();
+    RETURN_IF_ERROR(Run(kFromSchema1Before));
+    RETURN_IF_ERROR(Run(kCreate));
+    return Run(kFromSchema1After);
   }();
   const Status ended = Run(checked.ok() ? "COMMIT" : "ROLLBACK");
   return checked.ok() ? ended : checked;
@@ -326,7 +373,10 @@ Result<std::vector<ResultRow>> ResultsStore::Rows(Statement* statement) {
     ResultRow row;
     row.id = statement->Whole(0);
     row.name = ToUtf8(statement->Text(1));
-    row.kind = statement->Text(2) == "corners" ? ResultKind::kCorners : ResultKind::kScore;
+    const std::string kind = statement->Text(2);
+    row.kind = kind == "corners" ? ResultKind::kCorners
+               : kind == "suite" ? ResultKind::kSuite
+                                 : ResultKind::kScore;
     row.added_ns = statement->Whole(3);
     row.drive = ToUtf8(statement->Text(4));
     row.trace = statement->TextOrNone(5);
@@ -454,7 +504,21 @@ Status ResultsStore::Remove(int64_t id) {
   if (sqlite3_changes(database_) == 0) {
     return Status(StatusCode::kNotFound, path_ + ": holds no result " + std::to_string(id));
   }
+  // Nothing but what was put there.
+  const std::filesystem::path folder = TracesFolder(id);
+  std::error_code error;
+  std::vector<std::filesystem::path> traces;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tape") traces.push_back(entry.path());
+  }
+  for (const std::filesystem::path& trace : traces) std::filesystem::remove(trace, error);
+  std::filesystem::remove(folder, error);
+  std::filesystem::remove(folder.parent_path(), error);
   return OkStatus();
+}
+
+std::string ResultsStore::TracesFolder(int64_t id) const {
+  return path_ + ".traces/" + std::to_string(id);
 }
 
 }  // namespace blktape

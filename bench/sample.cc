@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "analysis/plausible.h"
 #include "base/quantity.h"
 #include "base/saturating.h"
 
@@ -158,10 +159,16 @@ Result<WindowCut> CutWindows(const TracePiece& piece, const Segmentation& segmen
   uint64_t before = 0;  // foreground I/Os of this segment so far
   uint64_t next = 0;    // where its next window begins, by the same count
   uint64_t window = 0;  // of this segment
+  std::optional<int64_t> first_ns;
+  int64_t since_ns = 0;  // arrival, since the first one
   while (true) {
     ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
     if (!more) break;
     if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+    if (const std::optional<int64_t> arrival_ns = WithPlausibleTimes(record).arrival_ns()) {
+      if (!first_ns) first_ns = arrival_ns;
+      since_ns = *arrival_ns - *first_ns;
+    }
     while (k + 1 < segmentation.segments.size() &&
            ordinal >= segmentation.segments[k].end_ordinal) {
       ++k;
@@ -173,6 +180,7 @@ Result<WindowCut> CutWindows(const TracePiece& piece, const Segmentation& segmen
       if (!cut.fine.segments.empty()) cut.fine.segments.back().end_ordinal = ordinal;
       Segment one;
       one.first_ordinal = ordinal;
+      one.from_ns = since_ns;
       cut.fine.segments.push_back(one);
       cut.segment_of.push_back(k);
       ++window;
@@ -294,6 +302,7 @@ Result<Segmentation> CutSample(const TracePiece& piece, const WindowCut& cut, co
     Segment one;
     one.first_ordinal = cut.fine.segments[window].first_ordinal;
     one.end_ordinal = cut.fine.segments[window].end_ordinal;
+    one.from_ns = cut.fine.segments[window].from_ns;
     result.segments.push_back(one);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenSample(piece, sample.blocks));

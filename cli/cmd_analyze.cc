@@ -6,18 +6,20 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
 
 #include "analysis/profile.h"
+#include "analysis/profile_trace.h"
 #include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/piece.h"
 #include "cli/print.h"
 #include "cli/terminal.h"
+#include "format/io_record.h"
 #include "format/trace_reader.h"
 #include "report/day_page.h"
 #include "report/page.h"
@@ -34,9 +36,7 @@ struct AnalyzeOptions {
   bool series = false;
   std::string html;
   std::string csv;
-  std::string device;
-  int64_t from_ns = 0;
-  int64_t to_ns = 0;
+  PieceFlags piece;
   uint64_t top = kProcessRows;
 };
 
@@ -90,23 +90,28 @@ Status WriteCsv(const Page& page, const std::string& folder) {
   return OkStatus();
 }
 
+ProfileOptions OptionsOf(const Piece& piece) {
+  ProfileOptions options;
+  options.from_ns = piece.from_ns();
+  options.to_ns = piece.to_ns();
+  if (!piece.has_filters()) return options;
+  options.filters = piece.filters();
+  options.processes = piece.processes();
+  options.choose =
+      [piece = Piece(piece)](const TraceReader& reader) mutable -> Result<ProfileOptions::Choice> {
+    RETURN_IF_ERROR(piece.ChooseDevices(reader.header()));
+    return ProfileOptions::Choice{
+        .keeps = [piece](const IoRecord& record) { return piece.Keeps(record); },
+        .frames = piece.FramesToRead(reader)};
+  };
+  return options;
+}
+
 int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
-  ProfileOptions profile_options;
-  if (flags.Given("--from")) profile_options.from_ns = options.from_ns;
-  if (flags.Given("--to")) profile_options.to_ns = options.to_ns;
-  if (profile_options.from_ns && profile_options.to_ns &&
-      *profile_options.from_ns >= *profile_options.to_ns) {
-    return UsageError("--from must lie before --to");
-  }
+  const Result<Piece> piece = Piece::Of(options.piece, flags);
+  if (!piece.ok()) return UsageError(piece.status().message());
+  ProfileOptions profile_options = OptionsOf(*piece);
   if (options.series && !options.json) return UsageError("--series goes with --json");
-  if (!options.device.empty()) {
-    if (options.trace == "-") return UsageError("--device needs a trace that can be read twice");
-    const auto reader = TraceReader::Open(options.trace);
-    if (!reader.ok()) return Fail(reader.status());
-    const Result<uint32_t> device = FindDevice((*reader)->header(), options.device);
-    if (!device.ok()) return Fail(device.status());
-    profile_options.device = *device;
-  }
   Output html;
   Output csv;
   if (!options.html.empty()) {
@@ -152,29 +157,27 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
 Command AnalyzeCommand() {
   return {
       .name = "analyze",
-      .summary = "Show what a trace holds: sizes, mix, depth, idle, latency, footprint",
+      .summary = "Show the figures of a trace: sizes, mix, depth, idle, latency, footprint",
       .examples =
           "blktape analyze monday.tape\n"
           "blktape analyze monday.tape --from 1h --to 2h\n"
+          "blktape analyze monday.tape --process dpkg --op write --size 4k\n"
           "blktape analyze monday.tape --html monday.html\n"
           "blktape analyze monday.tape --json | jq .d2c_ns.p99",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<AnalyzeOptions>();
         flags->Positional("TRACE", &options->trace, "A .tape file; - is standard input");
-        flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+        flags->Switch("--json", &options->json, "JSON as defined in docs/metrics.md (ns, bytes)");
         flags->Switch("--series", &options->series,
-                      "With --json: over time, by address, size, flag and process too");
+                      "With --json: also over time and by address, size, flag and process");
         flags->Text("--html", &options->html,
-                    "Also write a page of figures to look at, one new file without a network",
+                    "Also write a report page with charts: one new file that needs no network",
                     "FILE");
-        flags->Text("--csv", &options->csv, "Also write the page's tables, one file each",
+        flags->Text("--csv", &options->csv, "Also write the page's tables, one file per table",
                     "FOLDER");
-        flags->Text("--device", &options->device, "Only this device of the trace", "NAME");
-        flags->Duration("--from", &options->from_ns,
-                        "Only I/Os that arrived so long after the first or later");
-        flags->Duration("--to", &options->to_ns, "Only I/Os that arrived before that");
+        options->piece.Declare(flags);
         flags->Count("--top", &options->top,
-                     "So many processes, those with most bytes (default 10)");
+                     "Number of processes listed, those with most bytes (default 10)");
         return [options, flags] { return RunAnalyze(*options, *flags); };
       },
   };

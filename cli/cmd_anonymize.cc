@@ -61,7 +61,7 @@ int RunAnonymize(const Options& options) {
 Command AnonymizeCommand() {
   return {
       .name = "anonymize",
-      .summary = "Make a trace that can be handed on, without names",
+      .summary = "Make a copy of a trace without names, to pass on to others",
       .examples =
           "blktape anonymize monday.tape -o public.tape\n"
           "blktape anonymize monday.tape --keep-process-names -o public.tape",
@@ -71,13 +71,12 @@ Command AnonymizeCommand() {
         flags->Text("-o,--output", &options->output, "The trace to write; never overwritten",
                     "FILE");
         flags->Switch("--keep-addresses", &options->keep_addresses,
-                      "Leave everything where it lies on the disk. Without it what was touched "
-                      "changes places, in pieces of 1 MiB and more: sequences, overwrites, "
-                      "alignment and footprint stay as they are, distances between places do not");
+                      "Keep all addresses. Without this, touched areas change places in pieces of "
+                      "1 MiB or more: sequences, overwrites, alignment and footprint stay the "
+                      "same, distances between areas change");
         flags->Switch("--keep-wall-clock", &options->keep_wall_clock,
                       "Keep date, time and time zone");
-        flags->Switch("--keep-process-names", &options->keep_process_names,
-                      "Keep the names of processes");
+        flags->Switch("--keep-process-names", &options->keep_process_names, "Keep process names");
         return [options] { return RunAnonymize(*options); };
       },
   };

@@ -52,15 +52,15 @@ int RunCheck(const CheckOptions& options) {
 Command CheckCommand() {
   return {
       .name = "check",
-      .summary = "Say which drives this machine can judge, and how often its CPUs stop",
+      .summary = "Show which drives this machine can judge, and how often its CPUs stall",
       .examples =
           "blktape check\n"
           "blktape check --duration 1m --json",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<CheckOptions>();
         flags->Duration("--duration", &options->seconds_ns,
-                        "How long the CPUs are watched, one after the other (default 4s)");
-        flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
+                        "How long to watch the CPUs, one after the other (default 4s)");
+        flags->Switch("--json", &options->json, "JSON as defined in docs/score.md");
         return [options] { return RunCheck(*options); };
       },
   };

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/corners_comparison.h"
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
+#include "analysis/suite_score.h"
 #include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -20,8 +22,8 @@
 #include "cli/print.h"
 #include "cli/report_files.h"
 #include "cli/terminal.h"
-#include "report/comparison_report.h"
 #include "report/page.h"
+#include "report/results_comparison.h"
 
 namespace blktape {
 namespace {
@@ -41,14 +43,19 @@ struct Found {
   std::string json;
 };
 
-Result<Found> FindReport(const std::string& word, const std::string& db) {
+Result<std::vector<Found>> ReadPath(const std::string& path) {
+  ASSIGN_OR_RETURN(std::vector<ReportFile> files, ReadReportFiles(path));
+  std::vector<Found> found;
+  for (ReportFile& file : files) found.push_back({std::move(file.path), std::move(file.json)});
+  return found;
+}
+
+// What a word names: of a folder of `bench` all its drives.
+Result<std::vector<Found>> FindReports(const std::string& word, const std::string& db) {
   // With --db a word is a result of it, and a path only if it is none.
   std::error_code error;
   const bool is_path = std::filesystem::exists(word, error);
-  if (db.empty() && is_path) {
-    ASSIGN_OR_RETURN(ReportFile file, ReadReportFile(word));
-    return Found{std::move(file.path), std::move(file.json)};
-  }
+  if (db.empty() && is_path) return ReadPath(word);
   auto stored = [&]() -> Result<Found> {
     std::string path = db;
     if (path.empty()) {
@@ -59,30 +66,74 @@ Result<Found> FindReport(const std::string& word, const std::string& db) {
     ASSIGN_OR_RETURN(std::string json, store->Json(row.id));
     return Found{"result " + std::to_string(row.id) + ", " + row.name, std::move(json)};
   }();
-  if (stored.ok()) return stored;
-  if (stored.status().code() == StatusCode::kNotFound && is_path) {
-    ASSIGN_OR_RETURN(ReportFile file, ReadReportFile(word));
-    return Found{std::move(file.path), std::move(file.json)};
-  }
+  if (stored.ok()) return std::vector<Found>{*std::move(stored)};
+  if (stored.status().code() == StatusCode::kNotFound && is_path) return ReadPath(word);
   // Without --db a path was meant at least as likely.
   const StatusCode code = stored.status().code();
   if (db.empty() && (code == StatusCode::kNotFound || code == StatusCode::kFailedPrecondition)) {
     return Status(StatusCode::kNotFound,
                   word +
-                      ": neither a folder of score, nor a report in JSON, nor a result that is "
-                      "kept\n  try:  blktape results list");
+                      ": neither a folder of score or bench, nor a report in JSON, nor a result "
+                      "that is kept\n  try:  blktape results list");
   }
-  return stored;
+  return stored.status();
 }
 
-Result<ComparedDrive> ReadDrive(const std::string& word, const std::string& db) {
-  ASSIGN_OR_RETURN(Found found, FindReport(word, db));
-  Result<MeasuredScore> score = ParseMeasuredScore(found.json);
-  if (!score.ok()) {
-    return Status(score.status().code(), found.source + ": " + score.status().message());
+// The results that were named, by kind.
+struct Compared {
+  std::vector<ComparedDrive> scores;
+  std::vector<ComparedSuite> suites;
+  std::vector<ComparedCorners> corners;
+};
+
+Status Take(Found found, Compared* compared) {
+  const auto json = nlohmann::ordered_json::parse(found.json, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object() && json.contains("corners")) {
+    ASSIGN_OR_RETURN(MeasuredCorners corners, ParseMeasuredCorners(found.json));
+    std::string label = corners.drive;
+    compared->corners.push_back({std::move(label), std::move(found.source), std::move(corners)});
+  } else if (json.is_object() && json.contains("suite_version")) {
+    ASSIGN_OR_RETURN(SuiteScore suite, ParseSuiteScore(found.json));
+    std::string label = suite.drive();
+    compared->suites.push_back({std::move(label), std::move(found.source), std::move(suite)});
+  } else {
+    ASSIGN_OR_RETURN(MeasuredScore score, ParseMeasuredScore(found.json));
+    std::string label = score.name();
+    compared->scores.push_back({std::move(label), std::move(found.source), std::move(score)});
   }
-  std::string label = score->name();
-  return ComparedDrive{std::move(label), std::move(found.source), *std::move(score)};
+  return OkStatus();
+}
+
+Result<ResultsComparison> CompareAll(const CompareOptions& options) {
+  Compared compared;
+  for (const std::string& word : options.drives) {
+    ASSIGN_OR_RETURN(std::vector<Found> all, FindReports(word, options.db));
+    for (Found& found : all) {
+      const std::string source = found.source;
+      if (const Status taken = Take(std::move(found), &compared); !taken.ok()) {
+        return Status(taken.code(), source + ": " + taken.message());
+      }
+    }
+  }
+  ResultsComparison results;
+  const auto one = [](size_t count, const std::string& kind) {
+    return count != 1 ? OkStatus()
+                      : Status(StatusCode::kInvalidArgument,
+                               "there is one " + kind + ", and nothing to compare it with");
+  };
+  RETURN_IF_ERROR(one(compared.scores.size(), "score"));
+  RETURN_IF_ERROR(one(compared.suites.size(), "suite"));
+  RETURN_IF_ERROR(one(compared.corners.size(), "result of corners"));
+  if (!compared.scores.empty()) results.scores = CompareDrives(std::move(compared.scores));
+  if (!compared.suites.empty()) results.suites = CompareSuites(std::move(compared.suites));
+  if (!compared.corners.empty()) results.corners = CompareCorners(std::move(compared.corners));
+  const int kinds = int{results.scores.has_value()} + int{results.suites.has_value()} +
+                    int{results.corners.has_value()};
+  if (options.csv && kinds > 1) {
+    return Status(StatusCode::kInvalidArgument,
+                  "--csv is one table, of results of one kind: scores, suites or corners");
+  }
+  return results;
 }
 
 Status WritePage(const std::string& path, const std::string& html) {
@@ -97,37 +148,30 @@ Status WritePage(const std::string& path, const std::string& html) {
 }
 
 int RunCompare(const CompareOptions& options) {
-  if (options.drives.size() < 2) return UsageError("compare takes two drives or more");
   if (int{options.json} + int{options.csv} + int{options.markdown} > 1) {
     return UsageError("--json, --csv and --markdown exclude one another");
   }
-  std::vector<ComparedDrive> drives;
-  for (const std::string& word : options.drives) {
-    Result<ComparedDrive> drive = ReadDrive(word, options.db);
-    if (!drive.ok()) return Fail(drive.status());
-    drives.push_back(*std::move(drive));
-  }
-  const DriveComparison comparison = CompareDrives(std::move(drives));
+  const Result<ResultsComparison> results = CompareAll(options);
+  if (!results.ok()) return Fail(results.status());
   if (!options.html.empty()) {
-    const Status written = WritePage(options.html, PageHtml(ComparisonPage(comparison)));
+    const Status written = WritePage(options.html, PageHtml(ResultsPage(*results)));
     if (!written.ok()) return Fail(written);
   }
   if (options.json) {
-    Print(stdout,
-          ComparisonJson(comparison)
-                  .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) +
-              "\n");
+    Print(stdout, ResultsJson(*results).dump(2, ' ', /*ensure_ascii=*/true,
+                                             nlohmann::json::error_handler_t::replace) +
+                      "\n");
   } else if (options.csv) {
-    const std::string csv = ComparisonCsv(comparison);
+    const std::string csv = ResultsCsv(*results);
     std::fwrite(csv.data(), 1, csv.size(), stdout);
   } else if (options.markdown) {
-    Print(stdout, ComparisonMarkdown(comparison));
+    Print(stdout, ResultsMarkdown(*results));
   } else {
     // The only escapes in it are those of its own colours.
-    const std::string text = ComparisonText(comparison, LookOf(STDOUT_FILENO));
+    const std::string text = ResultsText(*results, LookOf(STDOUT_FILENO));
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
-  return comparison.whole() ? kExitOk : kExitDegraded;
+  return results->whole() ? kExitOk : kExitDegraded;
 }
 
 }  // namespace
@@ -135,25 +179,26 @@ int RunCompare(const CompareOptions& options) {
 Command CompareCommand() {
   return {
       .name = "compare",
-      .summary = "Say which of several scored drives is faster, by how much and how surely",
+      .summary = "Say which of several measured drives is faster, by how much and how surely",
       .examples =
           "blktape compare monday-on-sda monday-on-sdb\n"
           "blktape compare monday-on-sda monday-on-sdb monday-on-sdc --html drives.html\n"
-          "blktape compare monday-on-sda monday-on-sdb --markdown\n"
+          "blktape compare bench-monday --markdown\n"
+          "blktape compare corners-on-sda corners-on-sdb\n"
           "blktape compare 1 2 3 --db drives.db",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<CompareOptions>();
         flags->PositionalList("DRIVE", &options->drives,
-                              "Two or more: folders of score, reports in JSON, or results that "
-                              "are kept, by id or name");
+                              "Two or more of a kind (scores, suites, corners): folders of score "
+                              "or bench, reports in JSON, or results that are kept, by id or name");
         flags->Text("--db", &options->db,
                     "Where the results are kept (default ~/.local/share/blktape/results.db)",
                     "FILE");
-        flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
-        flags->Switch("--csv", &options->csv, "The table of drives as CSV");
+        flags->Switch("--json", &options->json, "JSON as defined in docs/score.md");
+        flags->Switch("--csv", &options->csv, "The table of drives, suites or tests as CSV");
         flags->Switch("--markdown", &options->markdown, "Verdict and tables as Markdown");
         flags->Text("--html", &options->html,
-                    "Also write a page of figures to look at, one new file without a network",
+                    "Also write a report page with charts: one new file that needs no network",
                     "FILE");
         return [options] { return RunCompare(*options); };
       },

@@ -1,5 +1,9 @@
+#include <unistd.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,15 +13,21 @@
 
 #include "base/quantity.h"
 #include "base/status.h"
+#include "base/text_layout.h"
+#include "bench/campaign.h"
 #include "bench/corners.h"
 #include "bench/corners_report.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/kept_results.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/replay_report.h"
+#include "cli/score_flags.h"
 #include "cli/target_consent.h"
+#include "cli/terminal.h"
+#include "replay/engine/drive_model.h"
 #include "replay/replayer.h"
 #include "replay/target/target.h"
 
@@ -29,6 +39,8 @@ struct CornersFlags {
   std::string target_path;
   uint64_t create_bytes = 0;
   std::vector<std::string> settings;
+  KeepFlags keep;
+  std::string name;
   bool yes = false;
   bool json = false;
   bool dry_run = false;
@@ -36,6 +48,24 @@ struct CornersFlags {
 
 // What an engine without a target is said to have.
 constexpr uint64_t kSimulatedBytes = uint64_t{64} << 30;
+
+// "sim:NAME" is the simulated drive of that name.
+Status TakeSimulatedTarget(CornersFlags* flags, std::vector<proto::Device>* targets) {
+  ReplayOptions& replay = flags->corners.replay;
+  if (!flags->target_path.starts_with(kSimulatedTarget)) return OkStatus();
+  if (replay.engine != "auto" && replay.engine != "simulated") {
+    return Status(StatusCode::kInvalidArgument,
+                  "a simulated drive goes by no other --engine than simulated");
+  }
+  replay.engine = "simulated";
+  replay.simulated_drive = flags->target_path.substr(sizeof kSimulatedTarget - 1);
+  RETURN_IF_ERROR(DriveModelNamed(replay.simulated_drive).status());
+  proto::Device& target = targets->emplace_back();
+  target.set_name(flags->target_path);
+  target.set_model("simulated drive " + replay.simulated_drive);
+  target.set_size_bytes(kSimulatedBytes);
+  return OkStatus();
+}
 
 bool NeedsTarget(const CornerOptions& corners) {
   return corners.replay.engine != "simulated" && corners.replay.engine != "null";
@@ -81,17 +111,31 @@ void PrintPlan(const std::vector<CornerGroup>& groups) {
   }
 }
 
+// "corners-on-sdx", unless the user has a better one.
+std::string NameOf(const CornersFlags& flags) {
+  if (!flags.name.empty()) return flags.name;
+  if (flags.target_path.starts_with(kSimulatedTarget)) {
+    return "corners-on-" + flags.corners.replay.simulated_drive;
+  }
+  if (flags.target_path.empty()) return "corners-on-" + flags.corners.replay.engine;
+  return "corners-on-" + std::filesystem::path(flags.target_path).filename().string();
+}
+
 int RunCornersVerb(CornersFlags* flags) {
   CornerOptions& corners = flags->corners;
   if (NeedsTarget(corners) && flags->target_path.empty()) {
-    return UsageError("no target is named\n  try:  --target PATH");
+    return UsageError("no target is named\n  try:  --target PATH, or --target sim:nvme-2026");
   }
   Result<std::vector<QueueSetting>> settings = ParseQueueSettings(flags->settings);
   if (!settings.ok()) return Fail(settings.status());
   corners.replay.queue_settings = *std::move(settings);
+  if (const Status checked = CheckKeepFlags(flags->keep); !checked.ok()) return Fail(checked);
   CornersReport report;
   report.quick = corners.quick;
   report.seed = corners.seed;
+  if (const Status taken = TakeSimulatedTarget(flags, &report.targets); !taken.ok()) {
+    return Fail(taken);
+  }
   const std::atomic<bool>& stop = StopOnSignals();
   corners.target_bytes = kSimulatedBytes;
   if (NeedsTarget(corners)) {
@@ -124,15 +168,24 @@ int RunCornersVerb(CornersFlags* flags) {
   }();
   report.stopped = ran.code() == StatusCode::kCancelled;
   if (!ran.ok() && !report.stopped) return Fail(ran);
+  const std::string json = CornersJson(report).dump(2, ' ', /*ensure_ascii=*/true,
+                                                    nlohmann::json::error_handler_t::replace) +
+                           "\n";
   if (flags->json) {
-    std::puts(CornersJson(report)
-                  .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)
-                  .c_str());
+    Print(stdout, json);
   } else {
     std::string heading =
-        report.targets.empty() ? "the reference drive" : DescribeTarget(report.targets.front());
+        !NeedsTarget(corners)
+            ? (report.targets.empty() ? "the reference drive" : report.targets.front().model())
+            : DescribeTarget(report.targets.front());
     if (!report.results.empty()) heading += ", by " + report.results.front().engine;
-    Print(stdout, heading + "\n\n" + CornersText(report));
+    const size_t columns = LookOf(STDOUT_FILENO).columns;
+    Print(stdout, Wrapped("", "  ", heading, columns) + "\n" + CornersText(report, columns));
+  }
+  // Of the null engine there is nothing to keep.
+  if (!report.stopped && corners.replay.engine != "null") {
+    const Status kept = KeepResults(flags->keep, {{NameOf(*flags), json}});
+    if (!kept.ok()) return Fail(kept);
   }
   return report.stopped ? kExitDegraded : kExitOk;
 }
@@ -140,23 +193,28 @@ int RunCornersVerb(CornersFlags* flags) {
 std::function<int()> DeclareCorners(Flags* flags) {
   const auto options = std::make_shared<CornersFlags>();
   CornerOptions& corners = options->corners;
-  flags->Text("--target", &options->target_path, "Block device or file to test", "PATH");
+  flags->Text("--target", &options->target_path,
+              "Block device or file to test, or " + SimulatedTargets(), "PATH");
   flags->Size("--create", &options->create_bytes,
-              "Make the target file, so large, if it is not there");
+              "Make the target file with this size if it does not exist");
   flags->TextList("--only", &corners.groups,
-                  "These groups: random, depth, sequential, incompressible, compressible, fill, "
-                  "state, torture (default all)",
+                  "Only these groups: random, depth, sequential, incompressible, compressible, "
+                  "fill, state, torture (default all)",
                   "GROUP");
-  flags->Switch("--quick", &corners.quick, "Seconds a test, spans of at most 1 GiB");
+  flags->Switch("--quick", &corners.quick, "Only seconds per test, spans of at most 1 GiB");
   flags->Switch("--dry-run", &options->dry_run, "Show the tests and how long they take");
-  flags->Count("--seed", &corners.seed, "Of addresses (default 1)");
+  flags->Count("--seed", &corners.seed, "Seed of the addresses (default 1)");
   flags->Choice("--engine", &corners.replay.engine,
                 {"auto", "io_uring", "libaio", "simulated", "null"},
-                "What issues the I/Os (default auto: chosen once)");
+                "The engine that issues the I/Os (default auto: chosen once)");
   DeclareQueueSettings(flags, &options->settings);
-  flags->Switch("--overwrite", &corners.replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--overwrite", &corners.replay.overwrite,
+                "Accept that the target's content is lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
-  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+  DeclareKeepFlags(flags, &options->keep, /*has_traces=*/false);
+  flags->Text("--name", &options->name,
+              "What the result is called there (default corners-on-TARGET)");
+  flags->Switch("--json", &options->json, "JSON as defined in docs/metrics.md (ns, bytes)");
   return [options] { return RunCornersVerb(options.get()); };
 }
 
@@ -165,7 +223,7 @@ std::function<int()> DeclareCorners(Flags* flags) {
 Command CornersCommand() {
   return {
       .name = "corners",
-      .summary = "Test a drive by the classic synthetic loads: 4 KiB random, 128 KiB sequential",
+      .summary = "Test a drive with the classic synthetic loads: 4 KiB random, 128 KiB sequential",
       .examples =
           "blktape corners --target /dev/sdX --overwrite --quick\n"
           "blktape corners --target /dev/sdX --overwrite --only random --only depth\n"

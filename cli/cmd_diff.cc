@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analysis/profile.h"
+#include "analysis/profile_trace.h"
 #include "analysis/trace_diff.h"
 #include "base/quantity.h"
 #include "base/status.h"
@@ -146,14 +147,14 @@ int RunDiff(const DiffOptions& options) {
 Command DiffCommand() {
   return {
       .name = "diff",
-      .summary = "Say how two traces differ: two days, or a recording and its replay",
+      .summary = "Show how two traces differ: two days, or a recording and its replay",
       .examples =
           "blktape diff monday.tape tuesday.tape\n"
           "blktape diff monday.tape result.tape --json",
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<DiffOptions>();
         flags->Positional("A", &options->a, "A .tape or .tape.partial file");
-        flags->Positional("B", &options->b, "The other");
+        flags->Positional("B", &options->b, "The other trace");
         flags->Switch("--json", &options->json, "Print it as JSON");
         return [options] { return RunDiff(*options); };
       },

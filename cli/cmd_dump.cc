@@ -173,16 +173,18 @@ Command DumpCommand() {
         const auto options = std::make_shared<DumpOptions>();
         flags->Positional("TRACE", &options->trace,
                           "A .tape or .tape.partial file; - is standard input");
-        flags->Switch("--csv", &options->csv,
-                      "One row per I/O under a header line: times in ns on the trace's "
-                      "monotonic clock, lba in 512-byte sectors, flags joined by +; "
-                      "what is not known is empty");
-        flags->Switch("--result", &options->result,
-                      "CSV of the result of a replay: also which record of the trace it was "
-                      "(ordinal) and the drive's part of what lies before its submission");
+        flags->Switch(
+            "--csv", &options->csv,
+            "One row per I/O under a header line: times in ns on the trace's monotonic clock, lba "
+            "in 512-byte sectors, flags joined by +; unknown values are empty");
+        flags->Switch(
+            "--result", &options->result,
+            "With --csv, for the result of a replay: also the index of the replayed record "
+            "(ordinal) and the drive's part of the time before submission (backlog)");
         flags->Duration("--from", &options->from_ns,
-                        "Only I/Os that arrived so long after the first or later");
-        flags->Duration("--to", &options->to_ns, "Only I/Os that arrived before that");
+                        "Only I/Os that arrived this long after the first one, or later");
+        flags->Duration("--to", &options->to_ns,
+                        "Only I/Os that arrived earlier than this after the first one");
         return [options, flags] { return RunDump(*options, *flags); };
       },
   };

@@ -177,7 +177,7 @@ Command ExportCommand() {
         flags->Text("-o,--output", &options->output,
                     "The file to write, never overwritten; - is standard output", "FILE");
         flags->Switch("--list-formats", &options->list_formats,
-                      "Print the formats, and what each of them cannot hold");
+                      "Print the formats, and what each of them cannot represent");
         return [options] { return RunExport(*options); };
       },
   };

@@ -19,10 +19,12 @@
 #include "capture/files/import_report.h"
 #include "capture/import/columns.h"
 #include "cli/command.h"
+#include "cli/loss_text.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "format/io_record.h"
 #include "format/loss.h"
+#include "format/partial_file.h"
 #include "format/trace.pb.h"
 #include "format/trace_reader.h"
 #include "format/trace_writer.h"
@@ -86,12 +88,18 @@ proto::Header HeaderOf(const FileSource& source, const ImportOptions& options,
 Result<Imported> Import(const ImportOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, ResolveInputs(options.inputs));
   // Said before anything is read: reading may take long.
-  for (const char* suffix : {"", ".partial"}) {
-    if (std::filesystem::exists(options.output + suffix)) {
-      return Status(StatusCode::kAlreadyExists, options.output + suffix +
+  for (const std::string& path : {options.output, PartialPath(options.output)}) {
+    if (std::filesystem::exists(path)) {
+      return Status(StatusCode::kAlreadyExists, path +
                                                     ": exists; an import overwrites nothing\n"
                                                     "  try:  another name, or remove it first");
     }
+  }
+  const std::vector<std::string> missing = MissingPerCpuFiles(paths);
+  if (!missing.empty()) {
+    Print(stderr, "warning: " + missing.front() + (missing.size() > 1 ? " and others are" : " is") +
+                      " of the same recording, with other CPUs' events, and not read\n"
+                      "  try:  the files' common prefix, as in `blktape import sda`\n");
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<FileSource> source,
                    OpenFileSource(paths, FolderOf(options.output), options.source));
@@ -143,13 +151,6 @@ uint64_t RecordsOf(const proto::Summary& summary, Op op) {
   return it == summary.records_by_op().end() ? 0 : it->second;
 }
 
-bool DataIsMissing(const proto::Summary& summary) {
-  for (const proto::LossTotal& loss : summary.losses()) {
-    if (MeansLostEvents(loss.reason())) return true;
-  }
-  return false;
-}
-
 void PrintEntries(const char* what, const std::vector<ImportReport::Entry>& entries) {
   for (const ImportReport::Entry& entry : entries) {
     Print(stdout, what + FormatCount(entry.count) + ": " + EntryText(entry) + "\n");
@@ -167,8 +168,8 @@ nlohmann::ordered_json EntriesJson(const std::vector<ImportReport::Entry>& entri
 void PrintText(const ImportOptions& options, const Imported& result) {
   const proto::Summary& summary = result.summary;
   const CaptureCounts& counts = result.counts;
-  std::printf("read      %zu %s, %s\n", result.files.size(),
-              result.files.size() == 1 ? "file" : "files", result.description.c_str());
+  std::printf("read      %s, %s\n", FormatCounted(result.files.size(), "file").c_str(),
+              result.description.c_str());
   for (const Disk& device : result.devices) {
     std::printf("device    %s (%u:%u)%s\n", device.description.name().c_str(),
                 device.description.major(), device.description.minor(),
@@ -210,16 +211,17 @@ void PrintText(const ImportOptions& options, const Imported& result) {
     std::printf("left out  %s events of passthrough commands\n",
                 FormatCount(counts.passthrough).c_str());
   }
-  if (!DataIsMissing(summary)) std::printf("missing   nothing\n");
-  for (const proto::LossTotal& loss : summary.losses()) {
-    std::printf("%-9s %s%s: %s\n", MeansLostEvents(loss.reason()) ? "missing" : "note",
-                FormatCount(loss.count()).c_str(), loss.unknowable() > 0 ? " or more" : "",
-                LossReasonName(loss.reason()));
+  const LossTally losses = TallyOf(summary);
+  if (losses.lost_events() == 0) std::printf("missing   nothing\n");
+  for (const auto& [reason, total] : losses.by_reason()) {
+    std::printf("%-9s %s: %s\n", MeansLostEvents(reason) ? "missing" : "note",
+                LossAmount(total).c_str(), LossReasonName(reason));
   }
   std::printf("wrote     %s, %s", options.output.c_str(), FormatBytes(result.size_bytes).c_str());
   if (summary.records() > 0) {
-    std::printf(" (%.1f B an I/O)",
-                static_cast<double>(result.size_bytes) / static_cast<double>(summary.records()));
+    std::printf(" (%s B an I/O)", FormatNumber(static_cast<double>(result.size_bytes) /
+                                               static_cast<double>(summary.records()))
+                                      .c_str());
   }
   std::printf("\n");
 }
@@ -282,7 +284,7 @@ int Run(const ImportOptions& options) {
   } else {
     PrintText(options, *result);
   }
-  return DataIsMissing(result->summary) ? kExitDegraded : kExitOk;
+  return TallyOf(result->summary).lost_events() > 0 ? kExitDegraded : kExitOk;
 }
 
 }  // namespace
@@ -290,7 +292,7 @@ int Run(const ImportOptions& options) {
 Command ImportCommand() {
   Command command;
   command.name = "import";
-  command.summary = "Make a trace of what another program recorded";
+  command.summary = "Make a trace from another program's recording";
   command.examples =
       "blktape import sda.blktrace.0 sda.blktrace.1 -o monday.tape\n"
       "blktape import sda -o monday.tape             all of sda.blktrace.*\n"
@@ -300,21 +302,22 @@ Command ImportCommand() {
       "blkparse -i sda -d - -O | blktape import - -o monday.tape";
   command.declare = [](Flags* flags) -> std::function<int()> {
     auto options = std::make_shared<ImportOptions>();
-    flags->PositionalList("FILE", &options->inputs,
-                          "What another program recorded: files of one format, a folder or a tar "
-                          "archive of them, or the common part of blktrace's per-CPU files; also "
-                          "compressed by gzip, bzip2, xz or zstd; \"-\" is standard input",
-                          /*required=*/false);
+    flags->PositionalList(
+        "FILE", &options->inputs,
+        "Another program's recording: files of one format, a folder or tar archive of such files, "
+        "or the common prefix of blktrace's per-CPU files; also compressed with gzip, bzip2, xz or "
+        "zstd; \"-\" is standard input",
+        /*required=*/false);
     flags->Text("-o,--output", &options->output, "The trace to write; never overwritten", "FILE");
-    flags->Text("--format", &options->source.format,
-                "Read it as this format, one of --list-formats, rather than as what it looks like",
-                "NAME");
+    flags->Text(
+        "--format", &options->source.format,
+        "Read the input as this format (see --list-formats) instead of recognising it by content",
+        "NAME");
     flags->Text("--columns", &options->source.columns, std::string("The columns ") + kColumnsHelp,
                 "COLUMNS");
     flags->Switch("--list-formats", &options->list_formats,
-                  "Print the formats, and what each of them does not tell");
-    flags->Switch("--no-process-names", &options->no_process_names,
-                  "Leave the names of processes out");
+                  "Print the formats, and what each of them lacks");
+    flags->Switch("--no-process-names", &options->no_process_names, "Leave out process names");
     flags->Switch("--json", &options->json, "Print what was done as JSON");
     return [options]() -> int {
       if (options->list_formats) return ListFormats();

@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -14,11 +15,13 @@
 #include "base/quantity.h"
 #include "base/saturating.h"
 #include "base/status.h"
+#include "base/text_layout.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/print.h"
 #include "cli/proto_json.h"
+#include "cli/terminal.h"
 #include "cli/trace_info.h"
 #include "format/io_record.h"
 #include "format/loss.h"
@@ -61,7 +64,7 @@ std::string Condition(const TraceInfo& info) {
 
 class InfoText {
  public:
-  explicit InfoText(const TraceInfo& info) : info_(info) {}
+  InfoText(const TraceInfo& info, size_t columns) : info_(info), columns_(columns) {}
 
   std::string Text() {
     Add("trace", Printable(info_.name));
@@ -86,23 +89,11 @@ class InfoText {
  private:
   static std::string Printable(std::string_view text) { return ToPrintable(text); }
 
-  // A line "label  value", wrapped at spaces to stay below 80 columns.
+  // A line "label  value", wrapped at spaces.
   void Add(std::string_view label, std::string_view value) {
     constexpr size_t kLabelColumns = 12;
-    constexpr size_t kValueColumns = 79 - kLabelColumns;
-    const auto line = [&](std::string_view text) {
-      text_ += fmt::format("{:<{}}{}", label, kLabelColumns, text);
-      text_.erase(text_.find_last_not_of(' ') + 1);
-      text_ += '\n';
-    };
-    while (value.size() > kValueColumns) {
-      const size_t space = value.rfind(' ', kValueColumns);
-      if (space == std::string_view::npos || space == 0) break;
-      line(value.substr(0, space));
-      value.remove_prefix(space + 1);
-      label = "";
-    }
-    line(value);
+    text_ += Wrapped(fmt::format("{:<{}}", label, kLabelColumns), std::string(kLabelColumns, ' '),
+                     value, columns_);
   }
 
   void AddIf(std::string_view label, const std::string& value) {
@@ -132,8 +123,10 @@ class InfoText {
     if (!info_.file_bytes) return;
     std::string value = FormatBytes(*info_.file_bytes);
     if (info_.records > 0) {
-      value += fmt::format(", {:.2f} bytes per I/O", static_cast<double>(*info_.file_bytes) /
-                                                         static_cast<double>(info_.records));
+      value += ", " +
+               FormatNumber(static_cast<double>(*info_.file_bytes) /
+                            static_cast<double>(info_.records)) +
+               " bytes per I/O";
     }
     Add("size", value);
   }
@@ -182,9 +175,12 @@ class InfoText {
     Add("I/Os", FormatCount(info_.records));
     for (int op = 0; op < kOpCount; ++op) {
       if (info_.records_by_op[op] == 0) continue;
-      Add("", fmt::format("{:<14}{:>14}  {:>10}", OpName(static_cast<Op>(op)),
-                          FormatCount(info_.records_by_op[op]),
-                          info_.bytes_by_op[op] == 0 ? "" : FormatBytes(info_.bytes_by_op[op])));
+      std::string line = fmt::format("{:<14}{:>14}", OpName(static_cast<Op>(op)),
+                                     FormatCount(info_.records_by_op[op]));
+      if (info_.bytes_by_op[op] > 0) {
+        line += fmt::format("  {:>10}", FormatBytes(info_.bytes_by_op[op]));
+      }
+      Add("", line);
     }
     if (!info_.summary) return;
     if (info_.summary->own_excluded() > 0) {
@@ -259,6 +255,7 @@ class InfoText {
   }
 
   const TraceInfo& info_;
+  const size_t columns_;
   std::string text_;
 };
 
@@ -315,7 +312,8 @@ std::string InfoJson(const TraceInfo& info) {
 int RunInfo(const InfoOptions& options) {
   const auto info = ReadTraceInfo(options.trace);
   if (!info.ok()) return Fail(info.status());
-  const std::string text = options.json ? InfoJson(**info) : InfoText(**info).Text();
+  const std::string text =
+      options.json ? InfoJson(**info) : InfoText(**info, LookOf(STDOUT_FILENO).columns).Text();
   Print(stdout, text);
   return (*info)->whole() ? kExitOk : kExitDegraded;
 }
@@ -325,7 +323,7 @@ int RunInfo(const InfoOptions& options) {
 Command InfoCommand() {
   return {
       .name = "info",
-      .summary = "Say what a trace is, and verify that it is whole",
+      .summary = "Describe a trace, and verify that it is complete",
       .examples =
           "blktape info monday.tape\n"
           "blktape info monday.tape.partial\n"

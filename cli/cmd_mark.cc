@@ -64,10 +64,10 @@ Command MarkCommand() {
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<MarkOptions>();
         flags->Positional("NAME", &options->name,
-                          "What the phase is called, in the trace and its reports");
-        flags->Switch("--end", &options->end, "It ends; without this it begins");
+                          "The name of the phase in the trace and its reports");
+        flags->Switch("--end", &options->end, "The phase ends; without this it begins");
         flags->AfterDashes(&options->command,
-                           "A command that is the phase: it begins and ends with it, and the exit "
+                           "A command to run: the phase lasts as long as the command, and the exit "
                            "status is the command's");
         return [options] { return RunMark(*options); };
       },

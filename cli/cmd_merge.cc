@@ -56,7 +56,7 @@ int RunMerge(const MergeOptions& options) {
 Command MergeCommand() {
   return {
       .name = "merge",
-      .summary = "Make one trace of several, on one clock",
+      .summary = "Merge several traces into one, on one clock",
       .examples =
           "blktape merge web.tape db.tape -o both.tape\n"
           "blktape merge sda.tape sdb.tape --clock same -o disks.tape\n"
@@ -67,10 +67,9 @@ Command MergeCommand() {
         flags->Text("-o,--output", &options->output, "The trace to write; never overwritten",
                     "FILE");
         flags->Choice("--clock", &options->clock, {"wall", "same", "start"},
-                      "How their clocks are brought together: wall, by the wall clock that each "
-                      "knows (as exact as the machines' clocks agree); same, not at all: one "
-                      "machine, not restarted between them; start, so that their first I/Os "
-                      "coincide");
+                      "How to align the clocks: wall, by the wall clock that each trace stores (as "
+                      "exact as the machines' clocks agree); same, unchanged, for traces of one "
+                      "machine during one boot; start, so that the first I/Os coincide");
         return [options] { return RunMerge(*options); };
       },
   };

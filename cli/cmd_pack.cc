@@ -35,13 +35,11 @@ int RunPack(const PackOptions& options) {
   }
   const uintmax_t after = std::filesystem::file_size(options.output, error);
   if (error) return Fail(ErrnoStatus(error.value(), options.output));
-  std::string said = "wrote     " + options.output + ": " + FormatCount(report->records) +
-                     " I/Os, " + FormatBytes(after) + " of " + FormatBytes(before);
+  std::string said = "wrote     " + options.output + ": " + FormatCounted(report->records, "I/O") +
+                     ", " + FormatBytes(after) + " of " + FormatBytes(before);
   if (report->records > 0) {
-    char each[32];
-    std::snprintf(each, sizeof(each), " (%.2f B an I/O)",
-                  static_cast<double>(after) / static_cast<double>(report->records));
-    said += each;
+    said += " (" + FormatNumber(static_cast<double>(after) / static_cast<double>(report->records)) +
+            " B an I/O)";
   }
   Print(stdout, said + "\n");
   return report->whole && report->lost_events == 0 ? kExitOk : kExitDegraded;
@@ -58,8 +56,8 @@ Command PackCommand() {
         const auto options = std::make_shared<PackOptions>();
         flags->Positional("TRACE", &options->trace, "A .tape or .tape.partial file");
         flags->Text("-o,--output", &options->output,
-                    "The trace to write; never overwritten. Every verb reads it; one damaged "
-                    "frame costs more I/Os than before",
+                    "The trace to write; never overwritten. Every verb can read it, but a damaged "
+                    "frame loses more I/Os than before",
                     "FILE");
         return [options] { return RunPack(*options); };
       },

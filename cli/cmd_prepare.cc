@@ -54,7 +54,7 @@ Status CheckTarget(PrepareFlags* flags, const std::atomic<bool>& stop) {
 
 void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
   std::printf("%s is %s\n", flags.prepare.target_path.c_str(), flags.state.c_str());
-  if (report.resumed) std::printf("  went on where an earlier preparation had stopped\n");
+  if (report.resumed) std::printf("  continued an earlier preparation that was stopped\n");
   for (const std::string& setting : report.settings_changed) {
     std::printf("  setting      %s\n", setting.c_str());
   }
@@ -74,8 +74,8 @@ void PrintText(const PrepareFlags& flags, const PrepareReport& report) {
   if (flags.prepare.state != PrepareOptions::State::kUsed) {
     if (flags.prepare.replay.trace_path.empty()) {
       std::printf(
-          "  without --trace nothing was written: reads of what was never written flatter a\n"
-          "  drive\n");
+          "  without --trace nothing was written: reads of unwritten blocks make a drive\n  look "
+          "too fast\n");
     }
     return;
   }
@@ -127,7 +127,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   if (flags->state.empty()) {
     return UsageError("into which state?\n  try:  --state used, or --state fresh");
   }
-  if (prepare.target_path.empty()) return UsageError("no target is named\n  try:  --target PATH");
+  if (prepare.target_path.empty()) return UsageError("no target is given\n  try:  --target PATH");
   if (Status fits = CheckState(flags->state, given); !fits.ok()) return Fail(fits);
   prepare.state =
       flags->state == "used" ? PrepareOptions::State::kUsed : PrepareOptions::State::kFresh;
@@ -150,7 +150,7 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
   }();
   if (!report.ok()) {
     if (report.status().code() == StatusCode::kCancelled && !prepare.progress_path.empty()) {
-      std::fprintf(stderr, "stopped; the same command goes on from here\n");
+      std::fprintf(stderr, "stopped; the same command continues from here\n");
     }
     return Fail(report.status());
   }
@@ -165,26 +165,29 @@ std::function<int()> DeclarePrepare(Flags* flags) {
   const auto options = std::make_shared<PrepareFlags>();
   PrepareOptions& prepare = options->prepare;
   flags->Choice("--state", &options->state, {"used", "fresh"},
-                "used: filled twice, then random 4 KiB writes until steady; fresh: discarded, "
-                "then every block written that the trace reads first");
+                "used: filled twice, then random 4 KiB writes until steady; fresh: discarded, then "
+                "every block written that the trace reads before it writes");
   flags->Text("--target", &prepare.target_path, "Block device or file to prepare", "PATH");
   flags->Text("--trace", &prepare.replay.trace_path, "fresh: the trace that will be replayed",
               "FILE");
-  flags->Text("--device", &options->device, "fresh: its device that goes to this target", "NAME");
+  flags->Text("--device", &options->device,
+              "fresh: the trace's device that will be replayed on this target", "NAME");
   flags->Choice("--remap", &prepare.replay.remap, {"refuse", "offset", "scale", "wrap"},
-                "fresh: as the replay will do it (default refuse)");
-  flags->Size("--span", &options->span_bytes, "Only so much from the start (default: all)");
+                "fresh: the same as in the replay (default refuse)");
+  flags->Size("--span", &options->span_bytes,
+              "Only this much from the target's start (default: all)");
   flags->Duration("--round", &prepare.round_ns, "used: length of a round (default 60s)");
-  flags->Count("--rounds", &options->rounds, "used: at most so many rounds (default 25)");
-  flags->Duration("--idle", &prepare.idle_ns, "Leave it alone at the end (default 60s)");
+  flags->Count("--rounds", &options->rounds, "used: maximum number of rounds (default 25)");
+  flags->Duration("--idle", &prepare.idle_ns, "Idle time at the end (default 60s)");
   flags->Text("--resume", &prepare.progress_path,
-              "Keep in this file what is done; a stopped preparation goes on from it", "FILE");
+              "File for the progress; a stopped preparation continues from it", "FILE");
   flags->Choice("--engine", &prepare.replay.engine, {"auto", "io_uring", "libaio"},
-                "What issues the I/Os (default auto)");
+                "The engine that issues the I/Os (default auto)");
   DeclareQueueSettings(flags, &options->settings);
-  flags->Switch("--overwrite", &prepare.replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--overwrite", &prepare.replay.overwrite,
+                "Accept that the target's content is lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
-  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (bytes, IOPS)");
+  flags->Switch("--json", &options->json, "JSON as defined in docs/metrics.md (bytes, IOPS)");
   return [options, flags] { return RunPrepareVerb(options.get(), *flags); };
 }
 

@@ -144,22 +144,23 @@ Result<SessionOptions> MakeSessionOptions(const RecordFlags& flags, const Buffer
 void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
                   const RecordLoopResult& loop) {
   const std::string& path = session.file().path();
-  std::printf("%s: %s I/Os in %s on %s\n", path.c_str(), FormatCount(figures.ios).c_str(),
+  std::printf("%s: %s in %s on %s\n", path.c_str(), FormatCounted(figures.ios, "I/O").c_str(),
               FormatDurationNs(figures.elapsed_ns).c_str(), NamesOf(session.devices()).c_str());
   std::printf("  by %s, %s", std::string(session.source().name()).c_str(),
               FormatBytes(figures.file_bytes).c_str());
   // Of this file: the I/Os above are of all.
   if (session.file().records() > 0) {
-    std::printf(" (%.1f B an I/O)", static_cast<double>(figures.file_bytes) /
-                                        static_cast<double>(session.file().records()));
+    std::printf(" (%s B an I/O)", FormatNumber(static_cast<double>(figures.file_bytes) /
+                                               static_cast<double>(session.file().records()))
+                                      .c_str());
   }
   std::printf(", %s of CPU\n", FormatDurationNs(figures.cpu_ns).c_str());
   if (figures.own_excluded > 0) {
-    std::printf("  %s I/Os of the recorder itself left out\n",
-                FormatCount(figures.own_excluded).c_str());
+    std::printf("  %s of the recorder itself left out\n",
+                FormatCounted(figures.own_excluded, "I/O").c_str());
   }
   if (figures.filtered > 0) {
-    std::printf("  %s I/Os left out by the filters\n", FormatCount(figures.filtered).c_str());
+    std::printf("  %s left out by the filters\n", FormatCounted(figures.filtered, "I/O").c_str());
   }
   if (figures.files_finished > 1) {
     std::printf("  the last of %s traces\n", FormatCount(figures.files_finished).c_str());
@@ -168,8 +169,8 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
   if (!loop.settled)
     std::printf("  data of the command may still have been on its way to the disk\n");
   if (figures.lost_events > 0) {
-    std::printf("  LOST: %s events; `blktape info %s` says where\n",
-                FormatCount(figures.lost_events).c_str(), path.c_str());
+    std::printf("  LOST: %s; `blktape info %s` says where\n",
+                FormatCounted(figures.lost_events, "event").c_str(), path.c_str());
   } else {
     std::printf("  nothing was lost\n");
   }
@@ -300,9 +301,9 @@ Result<int> Record(const RecordFlags& flags) {
   loop_options.command = flags.command;
   loop_options.settle_ns = flags.settle_ns;
   loop_options.live_line = terminal;
-  loop_options.rotation = output.rotation();
-  if (output.is_folder()) loop_options.folder = output.folder();
-  loop_options.next_path = [&output] { return output.NextPath(); };
+  loop_options.files.rotation = output.rotation();
+  if (output.is_folder()) loop_options.files.folder = output.folder();
+  loop_options.files.next_path = [&output] { return output.NextPath(); };
   loop_options.after_start = [&] { GiveUpPrivileges(output, session->source()); };
   const Result<RecordLoopResult> loop = RunRecordLoop(session.get(), &signals, loop_options);
   // Whatever ended it: what has been recorded is finished as far as it can be.
@@ -331,40 +332,39 @@ Command RecordCommand() {
   command.declare = [](Flags* declare) {
     auto flags = std::make_shared<RecordFlags>();
     declare->TextList("-d,--device", &flags->devices,
-                      "Disk, or what lies on disks (LVM, crypt, md)", "DEVICE");
+                      "A disk, or a device on top of disks (LVM, crypt, md)", "DEVICE");
     declare->TextList("-m,--mount", &flags->mounts, "The disks under this path", "PATH");
     declare->Switch("--all", &flags->all, "All physical disks");
     declare->Text("-o,--output", &flags->output, "The trace, or a folder of traces", "FILE");
     declare->Duration("--duration", &flags->duration_ns, "End after this time, as in 90s or 8h");
     declare->Duration("--rotate", &flags->rotate_ns,
-                      "Into a folder: begin a new file so often, as in 1h; 1d: at midnight");
+                      "Into a folder: begin a new file after this time, as in 1h; 1d: at midnight");
     declare->Size("--rotate-size", &flags->rotate_bytes,
                   "Into a folder: begin a new file at this size, as in 500M");
     declare->Size("--keep", &flags->keep_bytes,
-                  "Into a folder: remove the oldest traces once all are larger, as in 5G, or the "
-                  "disk is nearly full");
+                  "Into a folder: remove the oldest traces when all together are larger than this, "
+                  "as in 5G, or when the disk is nearly full");
     std::vector<std::string> sources = {"auto"};
     for (const std::string& name : LiveSourceNames()) sources.push_back(name);
     declare->Choice("--source", &flags->source, sources,
-                    "What tells the events (default auto: the first that works)");
+                    "The source of events (default auto: the first that works)");
     declare->Size("--buffer", &flags->buffer_bytes,
-                  "Kernel memory a CPU for events (default: by the machine's memory)");
-    declare->TextList("--op", &flags->ops, "Keep only these, as in read,write,discard,flush",
-                      "LIST");
+                  "Kernel memory per CPU for events (default: depends on the machine's memory)");
+    declare->TextList("--op", &flags->ops,
+                      "Keep only these operations, as in read,write,discard,flush", "LIST");
     declare->TextList("--lba", &flags->lbas,
                       "Keep only I/Os that touch FIRST-LAST, in sectors of 512 B", "RANGE");
-    declare->Switch("--no-process-names", &flags->no_process_names,
-                    "Leave the names of processes out");
+    declare->Switch("--no-process-names", &flags->no_process_names, "Leave out process names");
     declare->Switch("--hash-process-names", &flags->hash_process_names,
-                    "Store hashes of the names of processes instead");
+                    "Store hashes instead of process names");
     declare->Duration("--crash-window", &flags->crash_window_ns,
-                      "So much of the recording a crash may cost (default 1s)");
-    declare->Size(
-        "--leave-free", &flags->leave_free_given,
-        "Pause while the disk of the trace has less free space (default 1 % of it, at most 1G)");
+                      "The most that a crash may lose of the recording (default 1s)");
+    declare->Size("--leave-free", &flags->leave_free_given,
+                  "Pause while the trace's disk has less free space than this (default 1 % of it, "
+                  "at most 1G)");
     declare->Duration("--settle", &flags->settle_ns,
-                      "After COMMAND: wait at most so long for its writes (default 40s)");
-    declare->Switch("--status", &flags->status, "Show the figures of recordings that run");
+                      "After COMMAND: wait at most this long for its writes (default 40s)");
+    declare->Switch("--status", &flags->status, "Show the figures of running recordings");
     declare->Switch("--json", &flags->json, "Print the result as JSON");
     declare->AfterDashes(&flags->command, "run this and record until it ends");
     return [flags, declare]() {

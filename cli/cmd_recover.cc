@@ -14,13 +14,13 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/loss_text.h"
+#include "format/partial_file.h"
 #include "format/recover.h"
 #include "format/trace_reader.h"
 
 namespace blktape {
 namespace {
 
-constexpr std::string_view kPartialSuffix = ".partial";
 constexpr std::string_view kRecordingSuffix = ".tape.partial";
 
 struct RecoverOptions {
@@ -49,12 +49,10 @@ int RecoverOne(const RecoverOptions& options) {
     }
     if (const Status synced = SyncFolderOf(options.input); !synced.ok()) return Fail(synced);
   }
-  std::printf("%s: %s I/Os recovered\n", output.c_str(), FormatCount(report->records).c_str());
+  std::printf("%s: %s recovered\n", output.c_str(), FormatCounted(report->records, "I/O").c_str());
   if (report->unknown_messages > 0) {
     std::printf("  %s of a newer version are kept, but this one cannot tell whether they hold\n",
-                (FormatCount(report->unknown_messages) +
-                 (report->unknown_messages == 1 ? " message" : " messages"))
-                    .c_str());
+                FormatCounted(report->unknown_messages, "message").c_str());
   }
   if (report->harmlessly_damaged && report->whole) {
     std::printf("  the file was damaged, but no I/O of it is missing\n");
@@ -81,8 +79,7 @@ int RecoverFolder(const RecoverOptions& options) {
   for (std::filesystem::directory_iterator it(options.input, error), end; !error && it != end;
        it.increment(error)) {
     const std::string path = it->path().string();
-    const bool is_left = path.ends_with(kRecordingSuffix) &&
-                         LockFile(path).status().code() != StatusCode::kFailedPrecondition;
+    const bool is_left = path.ends_with(kRecordingSuffix) && !IsBeingWritten(path);
     if (is_left) left.push_back(path);
   }
   if (error) return Fail(ErrnoStatus(error.value(), options.input));
@@ -113,7 +110,7 @@ int RunRecover(const RecoverOptions& options) {
 Command RecoverCommand() {
   return {
       .name = "recover",
-      .summary = "Make a finished trace of one whose recorder died, or of a damaged one",
+      .summary = "Make a finished trace from one whose recorder died, or from a damaged one",
       .examples =
           "blktape recover monday.tape.partial\n"
           "blktape recover damaged.tape -o repaired.tape\n"
@@ -121,12 +118,13 @@ Command RecoverCommand() {
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<RecoverOptions>();
         flags->Positional("TRACE", &options->input,
-                          "A .tape.partial file, a .tape with damage in it, or a folder: every "
-                          ".tape.partial in it but those that are being recorded");
-        flags->Text("-o,--output", &options->output,
-                    "The new trace; TRACE is then kept. Without it TRACE without .partial, "
-                    "and the .partial goes once the new trace is safely on the disk",
-                    "FILE");
+                          "A .tape.partial file, a damaged .tape, or a folder: every .tape.partial "
+                          "in it except those still being recorded");
+        flags->Text(
+            "-o,--output", &options->output,
+            "The new trace; TRACE is then kept. Without this, the new trace is TRACE without "
+            ".partial, and the .partial is removed once the new trace is safely on disk",
+            "FILE");
         return [options] { return RunRecover(*options); };
       },
   };

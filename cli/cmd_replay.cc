@@ -14,16 +14,20 @@
 #include <vector>
 
 #include "analysis/profile.h"
+#include "analysis/profile_trace.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/loss_text.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/queue_flags.h"
 #include "cli/replay_report.h"
 #include "cli/target_consent.h"
 #include "cli/temp_folder.h"
+#include "format/loss.h"
+#include "format/partial_file.h"
 #include "format/trace_reader.h"
 #include "replay/replayer.h"
 
@@ -158,15 +162,13 @@ bool TellLosses(const std::string& trace_path) {
                  "warning: the trace was not finished by its writer; its end may be missing\n");
     return true;
   }
-  bool lost = false;
-  for (const proto::LossTotal& loss : summary->losses()) {
-    if (!MeansLostEvents(loss.reason())) continue;
-    lost = true;
-    std::fprintf(stderr, "warning: the recording lost events: %s %s\n",
-                 loss.count() > 0 ? FormatCount(loss.count()).c_str() : "uncounted",
-                 LossReasonName(loss.reason()));
+  const LossTally losses = TallyOf(*summary);
+  for (const auto& [reason, total] : losses.by_reason()) {
+    if (!MeansLostEvents(reason)) continue;
+    std::fprintf(stderr, "warning: the recording lacks %s: %s\n", LossAmount(total).c_str(),
+                 LossReasonName(reason));
   }
-  return lost;
+  return losses.lost_events() > 0;
 }
 
 // What must be free for the result: a record of it has three times and an ordinal, and is at most
@@ -196,6 +198,16 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     Print(stdout, PreviewText(*preview));
     return kExitOk;
   }
+  // Whoever confirms that a target is overwritten is not told afterwards that nothing can be kept.
+  const bool keep = !flags->replay.result_path.empty();
+  if (keep) {
+    const Result<PartialFile> probe = PartialFile::Create(flags->replay.result_path);
+    if (!probe.ok()) return Fail(probe.status());
+    probe->Remove();
+  }
+  if (const std::string text = ExpectedTimeText(flags->replay, *preview); !text.empty()) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
   if (ChangesDevices(flags->replay, *preview) && !flags->yes) {
     if (Status confirmed = ConfirmOverwrite(*preview, stop); !confirmed.ok())
       return Fail(confirmed);
@@ -203,7 +215,6 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   flags->replay.identities = preview->identities;
 
   // The figures are those of the result trace, kept or not.
-  const bool keep = !flags->replay.result_path.empty();
   std::optional<TempFolder> scratch;
   if (!keep) {
     const std::string& trace = flags->replay.trace_path;
@@ -248,73 +259,74 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
 
 void DeclareTiming(Flags* flags, ReplayFlags* options) {
   flags->Number("--speed", &options->replay.speed,
-                "Original timing or think time by X: 2 is twice as fast (default 1)");
+                "Divide the original times or think times by X: 2 is twice as fast (default 1)");
   flags->Duration("--idle-cap", &options->idle_cap_ns,
-                  "Cut idle time of the recording above this, as in 25ms");
+                  "Limit idle times of the recording to this, as in 25ms");
   flags->Switch("--timed", &options->timed,
-                "At the original times, whatever the target does (the default)");
+                "Issue at the original times, whatever the target does (the default)");
   flags->Switch("--closed", &options->closed,
-                "Each I/O when what it waited for has completed, and think time");
+                "Issue each I/O when the I/Os that it waited for have completed, plus think time");
   flags->Switch("--max", &options->max,
-                "As fast as the target goes, in the recording's order of completion");
+                "As fast as the target can, in the recording's order of completion");
   flags->Count("--queue-depth", &options->queue_depth,
-               "As fast as the target goes with at most N in flight");
+               "As fast as the target can, with at most N in flight");
   flags->Choice("--think", &options->think, {"keep", "drop"},
                 "At maximum speed: keep the recorded think time (default drop)");
-  flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
-  flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
+  flags->Duration("--from", &options->from_ns, "Begin this long after the trace's first I/O");
+  flags->Duration("--to", &options->to_ns, "End this long after the trace's first I/O");
   flags->Count("--loop", &options->replay.loops, "Replay the trace N times in a row");
-  flags->Switch("--repeat", &options->repeat, "Replay it until stopped or --duration");
-  flags->Duration("--duration", &options->duration_ns, "Issue nothing after this time");
+  flags->Switch("--repeat", &options->repeat, "Repeat the trace until stopped or --duration");
+  flags->Duration("--duration", &options->duration_ns, "Issue no I/O after this time");
 }
 
 void DeclareMapping(Flags* flags, ReplayFlags* options) {
   flags->Choice("--remap", &options->replay.remap, {"refuse", "offset", "scale", "wrap"},
-                "Where the trace does not fit the target (default refuse)");
+                "If the trace does not fit the target (default refuse)");
   flags->Text("--remap-offset", &options->remap_offset,
-              "Of --remap offset: add this, as in -10G (default: begin at 0)", "SIZE");
+              "With --remap offset: add this, as in -10G (default: begin at 0)", "SIZE");
   flags->Switch("--align", &options->replay.align, "Widen requests to whole blocks of the target");
   flags->Choice("--unsupported", &options->replay.unsupported, {"fail", "skip", "emulate"},
-                "Operations the target lacks (default fail)");
+                "Operations that the target lacks (default fail)");
   DeclareQueueSettings(flags, &options->settings);
   flags->Switch("--skip-writes", &options->replay.skip_writes,
                 "Change nothing; skipped I/Os keep their time");
   flags->Switch("--skip-discards", &options->replay.skip_discards, "Leave out discards");
   flags->Switch("--secure-erase", &options->replay.secure_erase,
-                "Do the trace's secure erases, which nothing brings back");
+                "Execute the trace's secure erases, which cannot be undone");
 }
 
 void DeclareRun(Flags* flags, ReplayFlags* options) {
   flags->Choice("--engine", &options->replay.engine,
                 {"auto", "io_uring", "libaio", "simulated", "null"},
-                "What issues the I/Os (default auto: probes the target)");
+                "The engine that issues the I/Os (default auto: probes the target)");
   flags->Switch("--sqpoll", &options->replay.submission_thread,
-                "io_uring: a kernel thread submits; wants a CPU of its own");
+                "io_uring: a kernel thread submits; needs its own CPU");
   flags->Switch("--iopoll", &options->replay.polled_completion,
-                "io_uring: poll for completions (drivers with poll queues, as NVMe)");
+                "io_uring: poll for completions (drivers with poll queues, such as NVMe)");
   flags->Count("--depth", &options->depth,
-               "At most N in flight where no queue depth is given (default: the target's)");
-  flags->Count(
-      "--threads", &options->threads,
-      "Issue from N threads, where one is too busy: timed or at a queue depth (default 1)");
+               "At most N in flight if no queue depth is given (default: the target's)");
+  flags->Count("--threads", &options->threads,
+               "Issue from N threads if one is too busy: timed or at a queue depth (default 1)");
   flags->Count("--compressible", &options->compressible,
-               "Percent by which written data can be compressed (default 0)");
-  flags->Count("--dedupe", &options->dedupe, "Percent of written blocks that repeat (default 0)");
+               "Percentage of written data that compresses away (default 0)");
+  flags->Count("--dedupe", &options->dedupe,
+               "Percentage of written blocks that repeat (default 0)");
   flags->Switch("--payload-repeat", &options->replay.repeat_payload,
-                "Write one repeated byte instead");
+                "Write one repeated byte per write instead");
   flags->Switch("--verify", &options->replay.verify,
                 "Stamp every sector written; check reads and a final sweep");
   flags->Switch("--allow-overlaps", &options->allow_overlaps,
-                "Let conflicting I/Os be in flight together");
+                "Allow conflicting I/Os in flight together");
   flags->Choice("--on-error", &options->replay.on_error, {"stop", "continue"},
                 "After an I/O failed (default stop)");
   flags->Duration("--spin", &options->replay.spin_ns,
-                  "Poll so long before a due time, longer after late wakeups "
-                  "(default 150us; 50us while I/Os are out)");
+                  "How long to poll before a due time, longer after late wakeups (default 150us; "
+                  "50us while I/Os are in flight)");
   flags->Switch("--no-realtime", &options->no_realtime,
                 "No SCHED_FIFO, memory lock, pinned CPU, idle limit, reserve thread");
-  flags->Size("--memory", &options->replay.buffer_bytes,
-              "For I/Os in flight and prepared (default 32M, timed up to 256M by mean size)");
+  flags->Size(
+      "--memory", &options->replay.buffer_bytes,
+      "Memory for I/Os in flight and prepared (default 32M, timed up to 256M by mean size)");
 }
 
 std::function<int()> DeclareReplay(Flags* flags) {
@@ -325,11 +337,12 @@ std::function<int()> DeclareReplay(Flags* flags) {
                   "Recorded device to target, as in nvme0n1=/dev/sdb; =none leaves it out",
                   "D=PATH");
   flags->Text("-o,--output", &options->replay.result_path, "Keep the result as a trace", "FILE");
-  flags->Switch("--overwrite", &options->replay.overwrite, "The content of the target may be lost");
+  flags->Switch("--overwrite", &options->replay.overwrite,
+                "Accept that the target's content is lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
   flags->Switch("--create", &options->create, "Make the target file if it does not exist");
   flags->Switch("--dry-run", &options->dry_run, "Show the whole plan, write nothing");
-  flags->Switch("--json", &options->json, "JSON as docs/metrics.md defines it (ns, bytes)");
+  flags->Switch("--json", &options->json, "JSON as defined in docs/metrics.md (ns, bytes)");
   DeclareTiming(flags, options.get());
   DeclareMapping(flags, options.get());
   DeclareRun(flags, options.get());
@@ -341,7 +354,7 @@ std::function<int()> DeclareReplay(Flags* flags) {
 Command ReplayCommand() {
   return {
       .name = "replay",
-      .summary = "Issue the I/Os of a trace on a drive or a file, on time or as fast as it goes",
+      .summary = "Issue the I/Os of a trace on a drive or a file, on time or as fast as possible",
       .examples =
           "blktape replay monday.tape --target /dev/sdX --overwrite\n"
           "blktape replay monday.tape --target scratch.img --create --overwrite\n"

@@ -15,12 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/corners_comparison.h"
 #include "analysis/measured_score.h"
+#include "analysis/suite_score.h"
 #include "base/byte_stream.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
 #include "base/status.h"
+#include "base/text_layout.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "bench/results_store.h"
@@ -28,7 +31,6 @@
 #include "cli/print.h"
 #include "cli/report_files.h"
 #include "cli/terminal.h"
-#include "report/report_text.h"
 #include "report/text_table.h"
 
 namespace blktape {
@@ -99,7 +101,7 @@ int List(ResultsStore* store, const ResultsOptions& options) {
     return kExitOk;
   }
   if (rows->empty()) {
-    Print(stderr, "no results yet\n  try:  blktape results import FOLDER, of a score\n");
+    Print(stderr, "no results yet: score, bench and corners keep theirs here\n");
     return kExitOk;
   }
   TextTable table({{"id"},
@@ -162,15 +164,54 @@ std::string Figure(const Json& test, const char* key, double unit) {
 }
 
 int ShowCorners(const Json& corners) {
-  TextTable table({{"test", true}, {"MB/s"}, {"IOPS"}});
+  TextTable table({{"test", true}, {"MB/s"}, {"IOPS", false, 7}});
   for (const Json& test : corners.at("tests")) {
-    table.Row({Plain(test.at("name").get<std::string>(), 52), Figure(test, "bytes_per_second", 1e6),
-               Figure(test, "iops", 1)});
+    const auto condition = test.value("condition", std::string());
+    table.Row(
+        {Plain((condition.empty() ? "" : condition + ": ") + test.at("name").get<std::string>(),
+               78),
+         Figure(test, "bytes_per_second", 1e6), Figure(test, "iops", 1)});
   }
-  std::string text = table.Text({});
+  std::string text = table.Text({.columns = LookOf(STDOUT_FILENO).columns});
+  const auto repeated = corners.find("repeated_over_random");
+  if (repeated != corners.end() && repeated->is_number() &&
+      repeated->get<double>() >= kCompressesFrom) {
+    text += "A repeated byte is written " + FormatNumber(repeated->get<double>()) +
+            " times as fast as random data: this drive\ncompresses or deduplicates.\n";
+  }
   if (corners.value("quick", false)) text += "QUICK: times and spans are shortened.\n";
   Print(stdout, text);
   return kExitOk;
+}
+
+int ShowSuite(const SuiteScore& suite) {
+  const auto composite = suite.composite();
+  const auto interval = [](const std::optional<double>& low, const std::optional<double>& high) {
+    return low && high ? ScoreDigits(low) + " to " + ScoreDigits(high) : std::string("-");
+  };
+  std::string text = Line(suite.valid() ? "Suite score" : "INVALID",
+                          composite ? ScoreDigits(composite->score) + ", 95 % interval " +
+                                          interval(composite->ci_low, composite->ci_high)
+                                    : "-");
+  if (suite.interval_too_wide()) text += Line("", "TOO WIDE to choose a drive by");
+  text += Line("Suite", suite.name);
+  TextTable table({{"trace", true},
+                   {"weight", false, 4},
+                   {"score"},
+                   {"95 % interval", false, 7},
+                   {"storage wait", false, 5},
+                   {"valid", true, 8}});
+  for (const SuiteScore::Trace& trace : suite.traces) {
+    const MeasuredScore& score = trace.score;
+    table.Row({Plain(score.trace, 28), FormatNumber(trace.weight), ScoreDigits(score.score),
+               interval(score.ci_low, score.ci_high),
+               score.storage_wait_ns
+                   ? FormatDurationNs(static_cast<int64_t>(*score.storage_wait_ns))
+                   : "-",
+               score.valid ? "yes" : "INVALID"});
+  }
+  Print(stdout, text + table.Text({.columns = LookOf(STDOUT_FILENO).columns}));
+  return suite.valid() ? kExitOk : kExitDegraded;
 }
 
 int Show(ResultsStore* store, const ResultsOptions& options) {
@@ -190,6 +231,12 @@ int Show(ResultsStore* store, const ResultsOptions& options) {
     if (row->kind == ResultKind::kCorners) {
       const Json corners = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
       worst = std::max(worst, ShowCorners(corners));
+      continue;
+    }
+    if (row->kind == ResultKind::kSuite) {
+      const Result<SuiteScore> suite = ParseSuiteScore(*json);
+      if (!suite.ok()) return Fail(suite.status());
+      worst = std::max(worst, ShowSuite(*suite));
       continue;
     }
     const Result<MeasuredScore> score = ParseMeasuredScore(*json);
@@ -230,22 +277,13 @@ int Remove(ResultsStore* store, const ResultsOptions& options) {
   return kExitOk;
 }
 
-// What a file or folder is called as a result. A number is an id.
-std::string NameOf(const ReportFile& file) {
-  constexpr size_t kLongest = 180;
-  std::string name = ToPrintable(ToUtf8(file.name.substr(0, kLongest / 3)));
-  if (file.name.size() <= kLongest && IsUtf8(file.name)) name = ToPrintable(file.name);
-  if (name.find_first_not_of("0123456789") == std::string::npos) name = "result-" + name;
-  return name;
-}
-
 Result<std::vector<NewResult>> ReadAll(const ResultsOptions& options) {
   std::vector<NewResult> results;
   for (const std::string& word : options.words) {
     ASSIGN_OR_RETURN(std::vector<ReportFile> files, ReadReportFiles(word));
     for (ReportFile& file : files) {
-      Result<NewResult> made =
-          MakeResult(options.name.empty() ? NameOf(file) : options.name, std::move(file.json));
+      Result<NewResult> made = MakeResult(
+          options.name.empty() ? ResultNameOf(file.name) : options.name, std::move(file.json));
       if (!made.ok()) {
         return Status(made.status().code(), file.path + ": " + made.status().message());
       }
@@ -313,7 +351,8 @@ int RunResults(const ResultsOptions& options) {
 Command ResultsCommand() {
   return {
       .name = "results",
-      .summary = "Keep results of score and corners: list, show, export, import, rm",
+      .summary =
+          "Results of score, bench and corners that are kept: list, show, export, import, rm",
       .examples =
           "blktape results import monday-on-sdx --db drives.db\n"
           "blktape results list --db drives.db\n"
@@ -323,18 +362,20 @@ Command ResultsCommand() {
       .declare = [](Flags* flags) -> std::function<int()> {
         const auto options = std::make_shared<ResultsOptions>();
         flags->Positional("ACTION", &options->action, "list, show, export, import or rm");
-        flags->PositionalList("WHAT", &options->words,
-                              "show, export, rm: results by id or name. import: folders of score, "
-                              "folders of such, files of score or corners --json",
-                              /*required=*/false);
+        flags->PositionalList(
+            "WHAT", &options->words,
+            "show, export, rm: results by id or name. import: folders of score or "
+            "bench, files of score, of suites or of corners --json",
+            /*required=*/false);
         flags->Text("--db", &options->db,
                     "Where results are kept (default ~/.local/share/blktape/results.db, or below "
                     "XDG_DATA_HOME)",
                     "FILE");
-        flags->Text("--name", &options->name,
-                    "Import one result by this name (default: of its folder or file)");
+        flags->Text(
+            "--name", &options->name,
+            "Import a single result with this name (default: the name of its folder or file)");
         flags->Text("-o,--output", &options->output, "Export to a new file", "FILE");
-        flags->Switch("--json", &options->json, "JSON as docs/results.md defines it");
+        flags->Switch("--json", &options->json, "JSON as defined in docs/results.md");
         return [options] { return RunResults(*options); };
       },
   };

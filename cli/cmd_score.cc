@@ -10,6 +10,7 @@
 #include "bench/campaign.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/kept_results.h"
 #include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/score_flags.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct ScoreOptions {
   ScoreFlags score;
+  KeepFlags keep;
   bool json = false;
 };
 
@@ -40,10 +42,12 @@ int RunScore(ScoreOptions options, const Flags& flags) {
         "        --target sim:nvme-2026 for a simulated drive");
   }
   if (const Status taken = TakeScoreFlags(flags, &options.score); !taken.ok()) return Fail(taken);
+  if (const Status checked = CheckKeepFlags(options.keep); !checked.ok()) return Fail(checked);
   if (campaign.folder.empty()) campaign.folder = DefaultFolder(campaign);
   TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
-  const auto identities = AgreeOnTargets(options.score, {campaign.target_path}, stop);
+  const auto identities = AgreeOnTargets(options.score, {campaign.piece}, {campaign.target_path},
+                                         {campaign.folder}, stop);
   if (!identities.ok()) return Fail(identities.status());
   campaign.identities = *identities;
   CampaignProgress progress;
@@ -63,6 +67,12 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   }
   if (stop.load()) {
     std::fprintf(stderr, "stopped; the same command goes on where it was, no run is lost\n");
+  } else {
+    const std::string name =
+        std::filesystem::path(campaign.folder).lexically_normal().filename().string();
+    const Status kept = KeepResults(
+        options.keep, {{name, ScoreJsonText(*report), {{campaign.folder, /*prefix=*/""}}}});
+    if (!kept.ok()) return Fail(kept);
   }
   const bool restored = TellSettingsOf(*report);
   return report->valid() && restored ? kExitOk : kExitDegraded;
@@ -86,17 +96,16 @@ Command ScoreCommand() {
         CampaignOptions& campaign = options->score.campaign;
         flags->Positional("TRACE", &campaign.piece.trace_path, "A .tape file");
         flags->Text("--target", &campaign.target_path,
-                    "Block device or file, which is written to; or sim:reference, sim:nvme-2026, "
-                    "sim:sata-2011, sim:emmc-2018",
-                    "PATH");
+                    "Block device or file, which is written to; or " + SimulatedTargets(), "PATH");
         DeclareScoreFlags(flags, &options->score);
         flags->Text("--reference", &campaign.reference_folder,
                     "Folder of an earlier score of this trace: that drive is 1000", "DIR");
         flags->Text("-o,--output", &campaign.folder,
-                    "Where report and result traces go (default TRACE-on-TARGET); an unfinished "
-                    "score there goes on",
+                    "Folder for the report and result traces (default TRACE-on-TARGET); an "
+                    "unfinished score there is continued",
                     "DIR");
-        flags->Switch("--json", &options->json, "JSON as docs/score.md defines it");
+        DeclareKeepFlags(flags, &options->keep, /*has_traces=*/true);
+        flags->Switch("--json", &options->json, "JSON as defined in docs/score.md");
         return [options, flags] { return RunScore(*options, *flags); };
       },
   };

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/quantity.h"
+#include "base/text_layout.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/print.h"
@@ -138,21 +139,14 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-constexpr size_t kColumns = 79;
-
 // Breaks lines that are too long at a space; what follows is indented to `column`.
 std::string Wrap(const std::string& text, size_t column) {
   std::string wrapped;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    while (line.size() > kColumns) {
-      const size_t space = line.rfind(' ', kColumns);
-      if (space == std::string::npos || space <= column) break;
-      wrapped += line.substr(0, space) + "\n";
-      line = std::string(column, ' ') + line.substr(space + 1);
-    }
     line.erase(line.find_last_not_of(' ') + 1);
-    wrapped += line + "\n";
+    const size_t first = std::min(column, line.size());
+    wrapped += Wrapped(line.substr(0, first), std::string(column, ' '), line.substr(first));
   }
   return wrapped;
 }

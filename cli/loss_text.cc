@@ -10,16 +10,12 @@ namespace {
 
 constexpr size_t kMaxRanges = 10;
 
-std::string Events(uint64_t count) {
-  return FormatCount(count) + (count == 1 ? " event" : " events");
-}
-
 }  // namespace
 
 std::string LossAmount(const LossTally::Total& total) {
-  if (total.unknowable == 0) return Events(total.count);
+  if (total.unknowable == 0) return FormatCounted(total.count, "event");
   if (total.count == 0) return "an unknown number of events";
-  return "at least " + Events(total.count);
+  return "at least " + FormatCounted(total.count, "event");
 }
 
 void LossLog::OnLoss(const proto::Loss& loss) {

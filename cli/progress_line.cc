@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/text_layout.h"
 #include "base/units.h"
 #include "base/utf8.h"
 
@@ -20,22 +21,7 @@ bool TerminalTakesEscapes() {
   return isatty(STDERR_FILENO) != 0 && (name == nullptr || std::string_view(name) != "dumb");
 }
 
-// Of the terminal as it is now.
-int Columns() {
-  struct winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 }  // namespace
-
-std::string_view FitColumns(std::string_view text, int columns) {
-  size_t end = 0;
-  for (int used = 0; end < text.size() && used < columns; ++used) {
-    ++end;
-    while (end < text.size() && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) ++end;
-  }
-  return text.substr(0, end);
-}
 
 ProgressLine::ProgressLine()
     : live_(TerminalTakesEscapes()), next_line_ns_(Clock::Monotonic()->NowNs() + kLogEveryNs) {}
@@ -51,11 +37,18 @@ void ProgressLine::Show(std::string_view text) {
     std::fprintf(stderr, "%s\n", plain.c_str());
     return;
   }
-  // One column stays free: a cursor behind the last would be on the next line, and \r not go back.
-  const std::string_view fits = FitColumns(plain, Columns() - 1);
+  const std::string_view fits = FitColumns(plain, columns());
   std::fprintf(stderr, "\r%.*s\033[K", static_cast<int>(fits.size()), fits.data());
   std::fflush(stderr);
   shown_ = true;
+}
+
+size_t ProgressLine::columns() const {
+  constexpr size_t kUsual = 80;
+  struct winsize size{};
+  const bool known = live_ && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  // One column stays free: a cursor behind the last would be on the next line, and \r not go back.
+  return (known ? size.ws_col : kUsual) - 1;
 }
 
 void ProgressLine::Clear() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void Show(std::string_view text);
+  // How many columns of a text it shows now.
+  size_t columns() const;
   // Before something else is written to the terminal.
   void Clear();
 
@@ -26,9 +29,5 @@ class ProgressLine {
   bool shown_ = false;
   int64_t next_line_ns_ = 0;  // not live: when the next line may come
 };
-
-// The part of `text` (UTF-8) that fits `columns`, without cutting a character in two. A character
-// counts as one column.
-std::string_view FitColumns(std::string_view text, int columns);
 
 }  // namespace blktape

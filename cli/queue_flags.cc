@@ -9,8 +9,8 @@ namespace blktape {
 
 void DeclareQueueSettings(Flags* flags, std::vector<std::string>* settings) {
   flags->TextList("--set", settings,
-                  "Queue of the target's disk while this runs: scheduler=none, nomerges=2, "
-                  "read_ahead_kb=0; put back at the end",
+                  "Queue setting of the target's disk during the run: scheduler=none, nomerges=2, "
+                  "read_ahead_kb=0; restored at the end",
                   "S=VALUE");
 }
 

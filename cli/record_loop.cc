@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "capture/session/file_series.h"
 #include "capture/session/live_figures.h"
+#include "capture/session/settling.h"
 #include "capture/source/live_source.h"
 #include "cli/child_command.h"
 #include "cli/mark_socket.h"
@@ -29,10 +31,6 @@ constexpr int kTurnMs = 100;
 constexpr int kQuietTurnMs = 2000;
 constexpr int64_t kFiguresIntervalNs = kNanosPerSecond;
 constexpr int64_t kServiceStatusIntervalNs = 60 * kNanosPerSecond;
-constexpr int64_t kRotateRetryNs = 10 * kNanosPerSecond;
-constexpr int64_t kMakeRoomIntervalNs = 60 * kNanosPerSecond;
-constexpr int64_t kQuietNs = kNanosPerSecond;
-constexpr uint64_t kDirtyLeftKiB = 64;
 
 // What a person at a terminal, or a service's log, sees.
 class Display {
@@ -40,7 +38,7 @@ class Display {
   explicit Display(bool live_line) : live_line_(live_line) {}
 
   void Show(const LiveFigures& figures) {
-    if (live_line_) line_.Show(FigureLine(figures));
+    if (live_line_) line_.Show(FigureLine(figures, line_.columns()));
   }
   void Say(const std::string& news) {
     line_.Clear();
@@ -52,28 +50,6 @@ class Display {
   ProgressLine line_;
 };
 
-// Knows when what a command wrote has reached the disk.
-class Settling {
- public:
-  Settling(const DirtyPages* dirty, int64_t now_ns, int64_t bound_ns, uint64_t ios)
-      : dirty_(dirty), end_ns_(now_ns + bound_ns), last_io_ns_(now_ns), ios_(ios) {}
-
-  // Absent: not yet. True: all is written and the disk is quiet. False: the time is over.
-  std::optional<bool> Done(int64_t now_ns, uint64_t ios) {
-    if (ios != ios_) last_io_ns_ = now_ns;
-    ios_ = ios;
-    if (now_ns - last_io_ns_ >= kQuietNs && dirty_->KiB() <= kDirtyLeftKiB) return true;
-    if (now_ns >= end_ns_) return false;
-    return std::nullopt;
-  }
-
- private:
-  const DirtyPages* dirty_;
-  int64_t end_ns_;
-  int64_t last_io_ns_;
-  uint64_t ios_;
-};
-
 class RecordLoop {
  public:
   RecordLoop(CaptureSession* session, RecordSignals* signals, const RecordLoopOptions& options)
@@ -83,7 +59,7 @@ class RecordLoop {
         display_(options.live_line),
         dirty_(options.command.empty() ? std::vector<Disk>() : session->source().devices()),
         status_({std::string(session->source().name()), Names(session)}),
-        rotation_(options.rotation, ReadClocks().wall_ns) {}
+        files_(session, options.files, ReadClocks().wall_ns) {}
 
   Result<RecordLoopResult> Run() {
     if (!options_.command.empty()) {
@@ -91,7 +67,6 @@ class RecordLoop {
     }
     if (options_.after_start) options_.after_start();
     begin_ns_ = Clock::Monotonic()->NowNs();
-    MakeRoom(begin_ns_);
     service_.Ready("recording into " + session_->file().path());
     // Not at once: figures of nothing would stand there for a minute.
     next_service_ns_ = begin_ns_ + kServiceStatusIntervalNs;
@@ -101,9 +76,7 @@ class RecordLoop {
       const int64_t now_ns = Clock::Monotonic()->NowNs();
       RETURN_IF_ERROR(WriteMarks(now_ns));
       Report(now_ns);
-      Rotate(now_ns);
-      if (now_ns >= next_make_room_ns_) MakeRoom(now_ns);
-      if (now_ns >= next_low_check_ns_) CheckRoom(now_ns);
+      TurnFiles(now_ns);
       if (!more || IsOver(now_ns)) break;
     }
     service_.Stopping();
@@ -153,44 +126,10 @@ class RecordLoop {
     if (signals_->TakeStatusRequest()) UpdateStatus();
   }
 
-  void Rotate(int64_t now_ns) {
-    const bool asked = signals_->TakeHangup();
-    if (!options_.next_path) return;
-    const int64_t wall_ns = ReadClocks().wall_ns;
-    const bool due = options_.rotation.rotates() && now_ns >= next_rotate_ns_ &&
-                     rotation_.Due(wall_ns, session_->file().bytes_written());
-    const bool wanted = now_ns >= next_rotate_ns_ && session_->WantsNewFile();
-    if (!asked && !due && !wanted) return;
-    const Status rotated = session_->Rotate(options_.next_path());
-    if (!rotated.ok()) {
-      // Better a file that is too long than none.
-      display_.Say("no new file: " + rotated.message());
-      next_rotate_ns_ = now_ns + kRotateRetryNs;
-      return;
-    }
-    rotation_.Begin(wall_ns);
-    service_.Say("recording into " + session_->file().path());
-    MakeRoom(now_ns);
-  }
-
-  // Before a full disk ends the recording the oldest traces go, where they may.
-  void CheckRoom(int64_t now_ns) {
-    next_low_check_ns_ = now_ns + kFiguresIntervalNs;
-    if (options_.folder.empty() || !options_.rotation.keep_bytes) return;
-    const uint64_t lacking_bytes = session_->file().file().LackingBytes();
-    if (lacking_bytes == 0) return;
-    for (const std::string& path : RemoveOldest(options_.folder, lacking_bytes)) {
-      display_.Say("the disk is nearly full: removed " + path);
-    }
-  }
-
-  void MakeRoom(int64_t now_ns) {
-    next_make_room_ns_ = now_ns + kMakeRoomIntervalNs;
-    if (options_.folder.empty() || !options_.rotation.keep_bytes) return;
-    for (const std::string& path : RemoveOldTraces(options_.folder, *options_.rotation.keep_bytes,
-                                                   session_->file().bytes_written())) {
-      display_.Say("removed " + path);
-    }
+  void TurnFiles(int64_t now_ns) {
+    const bool begun = files_.Turn(now_ns, ReadClocks().wall_ns, signals_->TakeHangup());
+    for (const std::string& news : files_.TakeNews()) display_.Say(news);
+    if (begun) service_.Say("recording into " + session_->file().path());
   }
 
   bool IsOver(int64_t now_ns) {
@@ -207,7 +146,9 @@ class RecordLoop {
     // The command decides when to end. ^C on a terminal has reached it as well.
     if (stop != 0 && !signals_->stop_was_typed()) child_->Signal(stop);
     result_.command_status = child_->Ended();
-    if (result_.command_status) settling_.emplace(&dirty_, now_ns, options_.settle_ns, ios);
+    if (result_.command_status) {
+      settling_.emplace([this] { return dirty_.KiB(); }, now_ns, options_.settle_ns, ios);
+    }
     return false;
   }
 
@@ -218,7 +159,7 @@ class RecordLoop {
   DirtyPages dirty_;
   RecordStatusFile status_;
   MarkSocket marks_;
-  RotationClock rotation_;
+  FileSeries files_;
   ServiceNotify service_;
   std::unique_ptr<ChildCommand> child_;
   std::optional<Settling> settling_;
@@ -227,9 +168,6 @@ class RecordLoop {
   int64_t begin_ns_ = 0;
   int64_t next_figures_ns_ = 0;
   int64_t next_service_ns_ = 0;
-  int64_t next_rotate_ns_ = 0;
-  int64_t next_make_room_ns_ = 0;
-  int64_t next_low_check_ns_ = 0;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "capture/session/capture_session.h"
-#include "capture/session/trace_rotation.h"
+#include "capture/session/file_series.h"
 #include "cli/record_signals.h"
 
 namespace blktape {
@@ -19,11 +19,8 @@ struct RecordLoopOptions {
   std::vector<std::string> command;  // empty: none
   // After the command: wait until its I/O has reached the disk, at most this long.
   int64_t settle_ns = 40 * kNanosPerSecond;
-  bool live_line = false;  // on standard error
-  RotationOptions rotation;
-  std::string folder;  // of rotated traces; empty where there is one file
-  // Where the next file goes, when one is due (rotation, SIGHUP).
-  std::function<std::string()> next_path;
+  bool live_line = false;   // on standard error
+  FileSeriesOptions files;  // SIGHUP asks for the next one
   // What the rest of the recording does not need is given up here, once all is open.
   std::function<void()> after_start;
 };

@@ -90,13 +90,30 @@ void RecordStatusFile::Update(const LiveFigures& figures, const std::string& pat
   Replace(path_, json.dump(2) + "\n");
 }
 
-std::string FigureLine(const LiveFigures& figures) {
+std::string FigureLine(const LiveFigures& figures, size_t columns) {
   const int64_t seconds = figures.elapsed_ns / kNanosPerSecond;
-  return fmt::format("{}:{:02}:{:02}  {} I/Os  {:.0f}/s  4K {:.0f} %  depth {:.1f}  lost {}  {}{}",
-                     seconds / 3600, seconds / 60 % 60, seconds % 60, FormatCount(figures.ios),
-                     figures.ios_per_s, figures.share_4k * 100, figures.queue_depth,
-                     FormatCount(figures.lost_events), FormatBytes(figures.file_bytes),
-                     figures.paused ? "  DISK FULL" : "");
+  // As they stand in the line, each with its rank: where there is no room those of the last go.
+  const std::pair<int, std::string> parts[] = {
+      {0, fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)},
+      {1, FormatCounted(figures.ios, "I/O")},
+      {3, FormatNumber(figures.ios_per_s) + "/s"},
+      {5, "4K " + FormatNumber(figures.share_4k * 100) + " %"},
+      {6, "depth " + FormatNumber(figures.queue_depth)},
+      {2, "lost " + FormatCount(figures.lost_events)},
+      {4, FormatBytes(figures.file_bytes)},
+      {1, figures.paused ? "DISK FULL" : ""},
+  };
+  const auto line_of = [&parts](int last_rank) {
+    std::string line;
+    for (const auto& [rank, text] : parts) {
+      if (rank > last_rank || text.empty()) continue;
+      line += (line.empty() ? "" : "  ") + text;
+    }
+    return line;
+  };
+  int last_rank = 6;
+  while (last_rank > 1 && line_of(last_rank).size() > columns) --last_rank;
+  return line_of(last_rank);
 }
 
 Status PrintRecordings(bool json, const std::string& folder) {
@@ -136,16 +153,15 @@ Status PrintRecordings(bool json, const std::string& folder) {
     for (const Json& device : one["devices"]) {
       devices += (devices.empty() ? "" : ", ") + device.get<std::string>();
     }
-    std::printf(
-        "process %d: %s by %s into %s\n  %s\n  CPU %s (%.2f %% of one core), %s own I/Os "
-        "left out\n",
-        one.value("pid", 0), devices.c_str(), one.value("source", "").c_str(),
-        one.value("path", "").c_str(), FigureLine(figures).c_str(),
-        FormatDurationNs(cpu_ns).c_str(),
-        figures.elapsed_ns > 0
-            ? 100.0 * static_cast<double>(cpu_ns) / static_cast<double>(figures.elapsed_ns)
-            : 0.0,
-        FormatCount(one.value("own_excluded", uint64_t{0})).c_str());
+    std::printf("process %d: %s by %s into %s\n  %s\n  CPU %s (%s %% of one core), %s left out\n",
+                one.value("pid", 0), devices.c_str(), one.value("source", "").c_str(),
+                one.value("path", "").c_str(), FigureLine(figures).c_str(),
+                FormatDurationNs(cpu_ns).c_str(),
+                FormatNumber(figures.elapsed_ns > 0 ? 100.0 * static_cast<double>(cpu_ns) /
+                                                          static_cast<double>(figures.elapsed_ns)
+                                                    : 0.0)
+                    .c_str(),
+                FormatCounted(one.value("own_excluded", uint64_t{0}), "own I/O").c_str());
   }
   return OkStatus();
 }

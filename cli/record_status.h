@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,7 +39,8 @@ class RecordStatusFile {
 // kNotFound if none runs.
 Status PrintRecordings(bool json, const std::string& folder = "/run/blktape");
 
-// One line of figures, below 80 columns: what a terminal shows while it records.
-std::string FigureLine(const LiveFigures& figures);
+// One line of figures: what a terminal shows while it records. Where it does not fit `columns` the
+// figures of the least worth are left out; time, I/Os and "DISK FULL" stay.
+std::string FigureLine(const LiveFigures& figures, size_t columns = 79);
 
 }  // namespace blktape

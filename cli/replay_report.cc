@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analysis/validity.h"
 #include "base/quantity.h"
+#include "base/text_layout.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "replay/plan/timing_rule.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
 
@@ -52,8 +56,8 @@ bool LosesFlushes(const proto::Device& device) {
 
 std::string LostFlushesNote(const proto::Device& device) {
   return device.path() +
-         " has a volatile write cache, but its queue is set to write through: no flush reaches "
-         "it, and fsync protects nothing";
+         " has a volatile write cache, but its queue is set to write through: no flush reaches it, "
+         "so fsync does not protect data";
 }
 
 // What was never written is read without any work of the medium.
@@ -61,12 +65,13 @@ std::string UnwrittenNote(const proto::Device& device, const std::string& state)
   if (device.is_file()) {
     if (device.unwritten_bytes() == 0) return "";
     return FormatBytes(device.unwritten_bytes()) + " of " + device.path() +
-           " had never been written when this began, and reads of those flatter it";
+           " were unwritten when the run began; reads of unwritten blocks make it look too fast";
   }
   const bool prepared = state == "used" || state == "fresh";
   if (prepared || device.path().empty()) return "";
-  return "which blocks of " + device.path() +
-         " were never written nobody tells; reads of those flatter it (prepare writes them)";
+  return "it is unknown which blocks of " + device.path() +
+         " were never written; reads of unwritten blocks make it look too fast (prepare writes "
+         "them)";
 }
 
 std::string Rate(uint64_t bytes, int64_t ns) {
@@ -103,7 +108,7 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
   }
   for (const proto::DriveCondition& one : outcome.conditions()) {
     if (one.throttles() > 0 || one.throttled_s() > 0) {
-      warn(fmt::format("the drive slowed itself down for its temperature: {}, {} s",
+      warn(fmt::format("the drive throttled because of its temperature: {}, {} s",
                        FormatCounted(one.throttles(), "time"), FormatCount(one.throttled_s())));
     } else if (one.temperature_limit() > 0 && one.temperature_after() >= one.temperature_limit()) {
       warn(fmt::format("the drive is too hot: {}, and its limit is {}",
@@ -111,7 +116,7 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
     }
   }
   if (outcome.cpu_throttles() > 0) {
-    warn("CPUs were slowed down for their temperature " +
+    warn("CPUs were throttled because of their temperature " +
          FormatCounted(outcome.cpu_throttles(), "time"));
   }
   if (outcome.stopped_early()) warn("stopped early: " + outcome.stop_reason());
@@ -119,14 +124,14 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
     warn(FormatCounted(count, "I/O") + " failed: " + std::strerror(error));
   }
   if (outcome.short_transfers() > 0) {
-    warn(FormatCounted(outcome.short_transfers(), "I/O") + " moved less than asked for");
+    warn(FormatCounted(outcome.short_transfers(), "I/O") + " transferred less than requested");
   }
   if (outcome.verify_mismatches() > 0) {
     warn(FormatCounted(outcome.verify_mismatches(), "sector") +
-         " did not hold what was written last; first: " + outcome.first_mismatch());
+         " did not contain the data written last; first: " + outcome.first_mismatch());
   }
   if (outcome.foreign_sectors() > 0) {
-    warn(fmt::format("somebody else moved {} on the target meanwhile",
+    warn(fmt::format("other programs read or wrote {} on the target during the run",
                      FormatBytes(outcome.foreign_sectors() * kSectorBytes)));
   }
   for (const std::string& one : outcome.settings_not_restored()) {
@@ -137,8 +142,8 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
   }
   if (outcome.issuer_busy_max_share_ppm() > kIssuerBusyLimitPpm) {
     warn(
-        fmt::format("a thread that issues was {:.0f} % busy in some second, and may have been the "
-                    "limit; timed, or at a queue depth, --threads N issues from several",
+        fmt::format("an issuing thread was {:.0f} % busy in some second, and may have been the "
+                    "limit; timed, or at a queue depth, --threads N issues from several threads",
                     static_cast<double>(outcome.issuer_busy_max_share_ppm()) / 1e4));
   }
   if (outcome.issued_by_reserve() > 0) {
@@ -146,19 +151,19 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
          FormatCounted(outcome.issued_by_reserve(), "I/O"));
   }
   if (const uint64_t stalled = outcome.stalled_submissions(); stalled > 0) {
-    warn(fmt::format("the submission of {} took over 100 us, by the host or the drive",
+    warn(fmt::format("the submission of {} took over 100 us, because of the host or the drive",
                      FormatCounted(stalled, "I/O")));
   }
   if (const uint64_t stalled = outcome.stalled_completions(); stalled > 0) {
     warn(
-        fmt::format("the host stopped while {} {} out: counted as service time is what is "
-                    "certain, until it last looked before the stop",
+        fmt::format("the host stalled while {} {} in flight: only the time until its last check "
+                    "before the stall counts as service time",
                     FormatCounted(stalled, "I/O"), stalled == 1 ? "was" : "were"));
   }
   if (outcome.done_within_call() > 0) {
     warn(
-        "the driver works within the call that submits: while it does, the thread can issue "
-        "nothing else, which counts as the drive's backlog");
+        "the driver executes requests within the submitting call; meanwhile the thread cannot "
+        "issue others, which counts as the drive's backlog");
   }
   if (outcome.overlaps_ordered() > 0) {
     warn(FormatCounted(outcome.overlaps_ordered(), "I/O") +
@@ -166,7 +171,7 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
   }
   if (outcome.ungated() > 0) {
     warn(FormatCounted(outcome.ungated(), "I/O") +
-         " gated nothing: without a recorded completion, or too many at once");
+         " could not be waited for: without a recorded completion, or too many at once");
   }
   return lines;
 }
@@ -185,6 +190,17 @@ Json LinkJson(const proto::Device& device) {
           {"width", width(device.has_link_width(), device.link_width())},
           {"speed_max", TextOrNull(device.link_speed_max())},
           {"width_max", width(device.has_link_width_max(), device.link_width_max())}};
+}
+
+// By target: what of its I/Os is the host's, docs/score.md.
+Json HostPartsJson(const proto::ReplayOutcome& outcome) {
+  Json json = Json::array();
+  for (const proto::HostPart& part : outcome.host_parts()) {
+    json.push_back({{"target", part.target()},
+                    {"transfer_ns", part.transfer_ns()},
+                    {"flush_ns", part.flush_ns()}});
+  }
+  return json;
 }
 
 Json ConditionsJson(const proto::ReplayOutcome& outcome) {
@@ -239,6 +255,11 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
     }
     text += WrappedLine("host", granted);
   }
+  for (const proto::HostPart& part : outcome.host_parts()) {
+    text += WrappedLine("host's part", FormatDurationNs(part.transfer_ns()) + " a transfer, " +
+                                           FormatDurationNs(part.flush_ns()) +
+                                           " a flush, measured before and taken out");
+  }
   const uint64_t bytes = profile.of(Op::kRead).bytes + profile.of(Op::kWrite).bytes;
   text +=
       Line("I/Os", fmt::format("{} planned, {} issued, {} completed, {} failed",
@@ -249,16 +270,16 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   if (outcome.remapped() > 0) {
     text += Line("remapped", FormatCounted(outcome.remapped(), "I/O") + " (" + plan.remap() + ")");
   }
-  text += Line(
-      "time", fmt::format("{} in all, the drive busy for {}{}", FormatDurationNs(outcome.wall_ns()),
-                          FormatDurationNs(profile.busy_ns),
-                          outcome.idle_cut_ns() > 0
-                              ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
-                              : ""));
+  text += Line("time",
+               fmt::format("{} overall, the drive busy for {}{}",
+                           FormatDurationNs(outcome.wall_ns()), FormatDurationNs(profile.busy_ns),
+                           outcome.idle_cut_ns() > 0
+                               ? ", idle cut by " + FormatDurationNs(outcome.idle_cut_ns())
+                               : ""));
   text += Line("wait", fmt::format("{}, in which software waited for reads, sync writes or flushes",
                                    FormatDurationNs(profile.wait_ns)));
   text += WrappedLine(
-      "data", fmt::format("{} read, {} written; {} in all, {} while busy",
+      "data", fmt::format("{} read, {} written; {} overall, {} while busy",
                           FormatBytes(profile.of(Op::kRead).bytes),
                           FormatBytes(profile.of(Op::kWrite).bytes), Rate(bytes, outcome.wall_ns()),
                           Rate(bytes, profile.busy_ns)));
@@ -268,7 +289,7 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                              FormatCount(outcome.verify_mismatches())));
   }
   if (outcome.cpu_ns() > 0 && outcome.completed() > 0) {
-    text += Line("cpu", fmt::format("{} an I/O",
+    text += Line("cpu", fmt::format("{} per I/O",
                                     FormatDurationNs(outcome.cpu_ns() /
                                                      static_cast<int64_t>(outcome.completed()))));
   }
@@ -290,11 +311,11 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
   if (outcome.woken_completions() > 0) {
     std::string text_of_wake_up;
     if (outcome.has_wake_up_p50_ns()) {
-      text_of_wake_up = ", some " + FormatDurationNs(outcome.wake_up_p50_ns()) + " (median)";
+      text_of_wake_up = ", about " + FormatDurationNs(outcome.wake_up_p50_ns()) + " (median)";
     }
     text += Wrapped("", "",
                     fmt::format("The service time of {} of {} I/Os includes a wake-up of the "
-                                "issuing thread{}; the others were polled for.",
+                                "issuing thread{}; the other completions were found by polling.",
                                 FormatCount(outcome.woken_completions()),
                                 FormatCount(outcome.completed()), text_of_wake_up));
   }
@@ -399,6 +420,7 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
   Json granted = Json::array();
   for (const std::string& one : outcome.host_granted()) granted.push_back(one);
   json["host"] = granted;
+  json["host_parts"] = HostPartsJson(outcome);
   return json;
 }
 
@@ -422,6 +444,40 @@ std::string PreviewText(const ReplayPreview& preview) {
   if (preview.duration_ns > 0) text += Line("takes", FormatDurationNs(preview.duration_ns));
   if (preview.idle_cut_ns > 0) text += Line("idle cut", FormatDurationNs(preview.idle_cut_ns));
   return text + "nothing was written\n";
+}
+
+std::string ExpectedTimeText(const ReplayOptions& options, const ReplayPreview& preview) {
+  if (options.engine == "simulated") return "";
+  const std::optional<int64_t>& limit_ns = options.duration_ns;
+  if (!preview.recorded_ns) {
+    if (limit_ns && options.loops == 0) return "takes " + FormatDurationNs(*limit_ns);
+    if (limit_ns) return "takes at most " + FormatDurationNs(*limit_ns);
+    return options.loops == 0 ? "runs until it is stopped"
+                              : "how long it takes is not known: the trace has no summary";
+  }
+  const bool thinks = IsPunctual(options.rule) || options.keep_think_time;
+  const double speed = thinks ? options.speed : 1;
+  const auto ns = static_cast<int64_t>(static_cast<double>(*preview.recorded_ns) / speed);
+  if (limit_ns && *limit_ns < ns) {
+    const bool whole = options.rule == TimingRule::kTimed && !options.idle_cap_ns;
+    return (whole ? "takes " : "takes at most ") + FormatDurationNs(*limit_ns);
+  }
+  const std::string time = FormatDurationNs(ns);
+  const std::string basis =
+      fmt::format("the recording{}{}", speed == 1 ? "" : fmt::format(" at x{:g}", speed),
+                  options.idle_cap_ns ? ", less idle time" : "");
+  const std::string drive = " on a drive as fast as the recorded one (" + basis + ")";
+  switch (options.rule) {
+    case TimingRule::kTimed:
+      return (options.idle_cap_ns ? "takes at most " : "takes ") + time + " (" + basis + ")";
+    case TimingRule::kClosed:
+      return (options.idle_cap_ns ? "takes at most some " : "takes some ") + time + drive;
+    case TimingRule::kMaxOrder:
+      return (thinks ? "takes some " : "takes at most ") + time + drive;
+    case TimingRule::kQueueDepth:
+      return "takes as long as the drive needs; the recording took " + time;
+  }
+  return "";
 }
 
 std::string ProgressText(const ReplayProgress& now, const ReplayProgress& before) {

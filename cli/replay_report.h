@@ -5,6 +5,7 @@
 
 #include "analysis/profile.h"
 #include "format/trace.pb.h"
+#include "replay/replay_options.h"
 #include "replay/replayer.h"
 
 namespace blktape {
@@ -18,6 +19,10 @@ nlohmann::ordered_json ReplayJson(const Profile& profile, const proto::ReplayOut
 
 // What `blktape replay --dry-run` prints.
 std::string PreviewText(const ReplayPreview& preview);
+
+// How long the run will take, in a sentence with what that is based on; empty for the simulated
+// engine, on which no time passes.
+std::string ExpectedTimeText(const ReplayOptions& options, const ReplayPreview& preview);
 
 // One line for a terminal, without a line feed.
 std::string ProgressText(const ReplayProgress& now, const ReplayProgress& before);

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kReport[] = "report.json";
+constexpr char kSuitePrefix[] = "suite-";
 constexpr uint64_t kLargestBytes = uint64_t{256} << 20;
 
 Result<ReportFile> ReadOne(const fs::path& path) {
@@ -61,16 +62,21 @@ Result<std::vector<ReportFile>> ReadReportFiles(const std::string& path) {
     return files;
   }
   std::vector<fs::path> reports;
+  std::vector<fs::path> suites;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     fs::path report = entry.path() / kReport;
     if (std::error_code ignored; fs::is_regular_file(report, ignored)) {
       reports.push_back(std::move(report));
     }
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kSuitePrefix) && name.ends_with(".json")) suites.push_back(entry.path());
   }
   if (error) return ErrnoStatus(error.value(), path);
+  if (!suites.empty()) reports = std::move(suites);
   if (reports.empty()) {
-    return Status(StatusCode::kNotFound,
-                  path + ": neither it nor a folder in it holds a report.json of score");
+    return Status(StatusCode::kNotFound, path +
+                                             ": neither it nor a folder in it holds a report.json "
+                                             "of score, nor it the suites of a bench");
   }
   std::sort(reports.begin(), reports.end());
   for (const fs::path& report : reports) {

@@ -1,20 +1,28 @@
 #include "cli/score_flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
+#include "base/text_layout.h"
 #include "base/units.h"
+#include "bench/campaign_folder.h"
 #include "bench/host_check.h"
 #include "bench/piece.h"
 #include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/target_consent.h"
+#include "cli/terminal.h"
+#include "replay/engine/drive_model.h"
 #include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
 #include "report/score_report_out.h"
@@ -33,34 +41,35 @@ std::string ProgressText(const std::string& label, const ReplayProgress& now) {
 void DeclareScoreFlags(Flags* flags, ScoreFlags* options) {
   CampaignOptions& campaign = options->campaign;
   flags->Text("--device", &campaign.piece.device, "Only this device of the trace", "NAME");
-  flags->Duration("--from", &options->from_ns, "Begin so long after the trace's first I/O");
-  flags->Duration("--to", &options->to_ns, "End so long after the trace's first I/O");
+  flags->Duration("--from", &options->from_ns, "Begin this long after the trace's first I/O");
+  flags->Duration("--to", &options->to_ns, "End this long after the trace's first I/O");
   flags->Duration("--idle-cap", &options->idle_cap_ns,
-                  "Cut think and idle time above this (default 1s)");
+                  "Limit think and idle times to this (default 1s)");
   flags->Switch("--no-idle-cap", &options->no_idle_cap, "Keep all think and idle time");
   flags->Duration("--budget", &options->budget_ns,
                   "How long a cycle may take: a random sample of windows stands for the "
                   "whole");
   flags->Count("--seed", &campaign.seed, "Which windows --budget draws (default 1)");
   flags->Switch("--open", &campaign.open_loop,
-                "Issue at the recorded times, whatever the drive does: another rule");
-  flags->Choice("--state", &campaign.state, {"as-is", "used", "fresh"},
-                "State of the drive: as found (default), or prepared, which writes all of it");
+                "Issue at the recorded times, whatever the drive does: a different rule");
+  flags->Choice(
+      "--state", &campaign.state, {"as-is", "used", "fresh"},
+      "State of the drive: as found (default), or prepared, which writes the whole drive");
   flags->Choice("--prepare", &options->prepare, {"once", "each"},
                 "Before the first cycle (default) or before each");
   flags->Count("--cycles", &campaign.cycles,
                "Cycles of a closed-loop run and a run at max speed that count (default 3)");
   flags->Switch("--published", &campaign.published,
-                "5 cycles tell the spread, and by it how many make +-1.5 %");
-  flags->Switch("--overwrite", &campaign.overwrite, "The content of the target may be lost");
+                "5 cycles measure the spread, which gives the number of cycles for +-1.5 %");
+  flags->Switch("--overwrite", &campaign.overwrite, "Accept that the target's content is lost");
   flags->Switch("--yes", &options->yes, "Do not ask for confirmation");
   flags->Switch("--create", &options->create, "Make the target file if it does not exist");
   flags->Switch("--accept-loss", &campaign.loss_accepted,
                 "Score a trace that lost events; the report says so");
   flags->Choice("--engine", &campaign.engine, {"auto", "io_uring", "libaio"},
-                "What issues the I/Os (default auto: probes the target)");
+                "The engine that issues the I/Os (default auto: probes the target)");
   flags->Choice("--unsupported", &campaign.unsupported, {"fail", "skip", "emulate"},
-                "Operations the target lacks (default fail)");
+                "Operations that the target lacks (default fail)");
   DeclareQueueSettings(flags, &options->settings);
   flags->Duration("--pause", &campaign.pause_ns, "Idle time before each run (default 2s)");
 }
@@ -92,40 +101,96 @@ Status TakeScoreFlags(const Flags& given, ScoreFlags* options) {
   return OkStatus();
 }
 
+std::string SimulatedTargets() {
+  std::string all;
+  for (const std::string& name : DriveModelNames()) {
+    all += (all.empty() ? "" : ", ") + (kSimulatedTarget + name);
+  }
+  return all;
+}
+
 bool IsSimulatedTarget(const std::string& target_path) {
   return target_path.starts_with(kSimulatedTarget);
 }
 
+// A file that is to be made takes the largest of the traces.
+Status CreateScratch(const ScoreFlags& options, const std::vector<TracePiece>& traces,
+                     const std::string& target, const std::atomic<bool>& stop) {
+  ReplayOptions largest;
+  uint64_t largest_bytes = 0;
+  std::error_code error;
+  const bool choose =
+      traces.size() > 1 && options.create && !std::filesystem::exists(target, error);
+  for (const TracePiece& trace : traces) {
+    ReplayOptions one;
+    SetPiece(trace, target, &one);
+    if (largest.mappings.empty()) largest = one;
+    if (!choose) break;
+    ASSIGN_OR_RETURN(const uint64_t bytes, FootprintEndBytes(one, stop));
+    if (bytes <= largest_bytes) continue;
+    largest_bytes = bytes;
+    largest = one;
+  }
+  return CreateScratchTargets(largest, options.create, stop);
+}
+
+// A target that may not be overwritten is looked at once more if a campaign that goes on wrote what
+// lies there.
+Result<ReplayPreview> PreviewUnlessOurs(const ReplayOptions& preview,
+                                        const std::set<std::string>& touched,
+                                        const std::atomic<bool>& stop) {
+  Result<ReplayPreview> planned = PreviewReplay(preview, /*whole=*/false, stop);
+  if (planned.ok() || preview.overwrite || touched.empty()) return planned;
+  ReplayOptions ours = preview;
+  ours.overwrite = true;
+  Result<ReplayPreview> again = PreviewReplay(ours, /*whole=*/false, stop);
+  if (!again.ok() || ChangesDevices(ours, *again)) return planned;
+  for (const auto& [path, identity] : again->identities) {
+    if (!touched.contains(identity)) return planned;
+  }
+  return again;
+}
+
 Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
+                                                          const std::vector<TracePiece>& traces,
                                                           const std::vector<std::string>& targets,
+                                                          const std::vector<std::string>& folders,
                                                           const std::atomic<bool>& stop) {
+  std::set<std::string> touched;
+  for (const std::string& folder : folders) touched.insert(TargetTouchedBy(folder));
+  touched.erase("");
   const CampaignOptions& campaign = options.campaign;
   std::map<std::string, std::string> identities;
   ReplayPreview to_confirm;
   for (const std::string& target : targets) {
-    if (IsSimulatedTarget(target)) continue;
-    ReplayOptions preview;
-    SetPiece(campaign.piece, target, &preview);
-    preview.overwrite = campaign.overwrite;
-    preview.scored = true;
-    preview.unsupported = campaign.unsupported;
-    preview.queue_settings = campaign.queue_settings;
-    RETURN_IF_ERROR(CreateScratchTargets(preview, options.create, stop));
-    ASSIGN_OR_RETURN(const ReplayPreview planned, PreviewReplay(preview, /*whole=*/false, stop));
-    TellShared(planned, /*way_out=*/"");
-    for (const auto& [path, identity] : planned.identities) {
-      for (const auto& [other, same] : identities) {
-        if (same == identity) {
-          return Status(StatusCode::kInvalidArgument,
-                        path + " and " + other + " are two names of one drive");
+    if (IsSimulatedTarget(target)) {
+      RETURN_IF_ERROR(DriveModelNamed(target.substr(sizeof kSimulatedTarget - 1)).status());
+      continue;
+    }
+    RETURN_IF_ERROR(CreateScratch(options, traces, target, stop));
+    for (const TracePiece& trace : traces) {
+      ReplayOptions preview;
+      SetPiece(trace, target, &preview);
+      preview.overwrite = campaign.overwrite;
+      preview.scored = true;
+      preview.unsupported = campaign.unsupported;
+      preview.queue_settings = campaign.queue_settings;
+      ASSIGN_OR_RETURN(const ReplayPreview planned, PreviewUnlessOurs(preview, touched, stop));
+      TellShared(planned, /*way_out=*/"");
+      for (const auto& [path, identity] : planned.identities) {
+        for (const auto& [other, same] : identities) {
+          if (same == identity && path != other) {
+            return Status(StatusCode::kInvalidArgument,
+                          path + " and " + other + " are two names of one drive");
+          }
         }
       }
-    }
-    identities.insert(planned.identities.begin(), planned.identities.end());
-    if (ChangesDevices(preview, planned)) {
-      to_confirm.targets.insert(to_confirm.targets.end(), planned.targets.begin(),
-                                planned.targets.end());
-      to_confirm.settings = planned.settings;
+      identities.insert(planned.identities.begin(), planned.identities.end());
+      if (&trace == &traces.front() && ChangesDevices(preview, planned)) {
+        to_confirm.targets.insert(to_confirm.targets.end(), planned.targets.begin(),
+                                  planned.targets.end());
+        to_confirm.settings = planned.settings;
+      }
     }
   }
   if (!to_confirm.targets.empty() && !options.yes) {
@@ -163,7 +228,10 @@ std::string CampaignProgress::Left() {
 void CampaignProgress::Say(const std::string& text) {
   const std::lock_guard lock(mutex_);
   line_.Clear();
-  Print(stderr, text + "\n");
+  // A log keeps its lines whole.
+  Print(stderr, isatty(STDERR_FILENO) == 0
+                    ? text + "\n"
+                    : Wrapped("", "  ", text, LookOf(STDERR_FILENO).columns));
 }
 
 void CampaignProgress::Show(const std::string& text) {
@@ -215,6 +283,16 @@ CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
 
 std::string ScoreJsonText(const ScoreReport& report) {
   return ScoreJson(report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+void TakeHostOfBefore(const std::string& folder, ScoreReport* report) {
+  if (!report->host.empty()) return;
+  const Result<std::string> before = ReadFile(folder + "/report.json");
+  if (!before.ok()) return;
+  const auto json = nlohmann::ordered_json::parse(*before, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return;
+  const auto host = json.find("host");
+  if (host != json.end() && host->is_string()) report->host = host->get<std::string>();
 }
 
 Status WriteScoreReport(const ScoreReport& report, const std::string& folder) {

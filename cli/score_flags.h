@@ -10,6 +10,7 @@
 #include "analysis/score_report.h"
 #include "base/status.h"
 #include "bench/campaign.h"
+#include "bench/piece.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
 
@@ -35,12 +36,18 @@ void DeclareScoreFlags(Flags* flags, ScoreFlags* options);
 // After parsing: into `options->campaign`. kInvalidArgument where they contradict one another.
 Status TakeScoreFlags(const Flags& given, ScoreFlags* options);
 
+// "sim:reference, sim:nvme-2026, ...": all simulated drives, for a help.
+std::string SimulatedTargets();
+
 bool IsSimulatedTarget(const std::string& target_path);
 
-// Opens the targets, which may refuse, and asks about all of them. What a target or the trace
-// forbids is said before anything is left behind. Returns their identities, by path.
+// Opens the targets, which may refuse, and asks about all of them, once. What a target or one of
+// the traces forbids is said before anything is left behind. Returns their identities, by path.
+// What lies on a file was put there by us where one of the campaigns in `folders` has begun on it.
 Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
+                                                          const std::vector<TracePiece>& traces,
                                                           const std::vector<std::string>& targets,
+                                                          const std::vector<std::string>& folders,
                                                           const std::atomic<bool>& stop);
 
 // What campaigns tell on stderr while they run. Thread-safe; must outlive them.
@@ -68,6 +75,10 @@ class CampaignProgress {
   Status look_;
   std::string host_;
 };
+
+// What was said of the host when the runs were made stays, where a report in `folder` is told once
+// more and no run was made.
+void TakeHostOfBefore(const std::string& folder, ScoreReport* report);
 
 // Writes report.txt and report.json into `folder`.
 Status WriteScoreReport(const ScoreReport& report, const std::string& folder);

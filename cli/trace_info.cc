@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file.h"
+#include "format/partial_file.h"
 
 namespace blktape {
 namespace {
@@ -70,8 +70,7 @@ Result<std::unique_ptr<TraceInfo>> ReadTraceInfo(const std::string& path) {
     std::error_code error;
     const uintmax_t bytes = std::filesystem::file_size(path, error);
     if (!error) info->file_bytes = bytes;
-    info->being_written =
-        !info->summary && LockFile(path).status().code() == StatusCode::kFailedPrecondition;
+    info->being_written = !info->summary && IsBeingWritten(path);
   }
   return info;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -22,10 +23,11 @@ double Share(uint64_t part, uint64_t whole) {
   return Share(static_cast<double>(part), static_cast<double>(whole));
 }
 
-// Whole percents where they say enough.
+// Whole percents where they say enough. Only all is 100 %.
 std::string RoundPercent(double share) {
-  return share > 0.1 && share < 0.995 ? fmt::format("{:.0f} %", 100 * share)
-                                      : fmt::format("{:.2g} %", 100 * share);
+  if (share >= 1) return "100 %";
+  if (share >= 0.995) return fmt::format("{:.1f} %", std::min(100 * share, 99.9));
+  return share > 0.1 ? fmt::format("{:.0f} %", 100 * share) : fmt::format("{:.2g} %", 100 * share);
 }
 
 }  // namespace

@@ -88,6 +88,10 @@ std::string_view UnitName(Unit unit) {
       return "bytes_per_second";
     case Unit::kNumber:
       return "number";
+    case Unit::kCelsius:
+      return "celsius";
+    case Unit::kOneIn:
+      return "one_in";
   }
   return "number";
 }
@@ -115,12 +119,16 @@ Json CellJson(const Cell& cell) {
 }
 
 Json AxisJson(const Chart::Axis& axis) {
-  return {{"label", axis.label}, {"unit", UnitName(axis.unit)}, {"log", axis.log}};
+  return {{"label", axis.label},
+          {"unit", UnitName(axis.unit)},
+          {"log", axis.log},
+          {"close", axis.close}};
 }
 
 Json ChartJson(const Chart& chart) {
   static constexpr std::array kKinds = {"bars", "lines", "map"};
-  static constexpr std::array kStyles = {"line", "dashed", "dotted", "area", "step", "points"};
+  static constexpr std::array kStyles = {"line", "dashed", "dotted", "area",
+                                         "step", "points", "dashdot"};
   Json json = {{"kind", kKinds[static_cast<size_t>(chart.kind)]},
                {"x", chart.x},
                {"x_axis", AxisJson(chart.x_axis)}};
@@ -134,11 +142,23 @@ Json ChartJson(const Chart& chart) {
       one["low"] = series.low;
       one["high"] = series.high;
     }
+    if (series.end_row > 0) {
+      one["first_row"] = series.first_row;
+      one["end_row"] = series.end_row;
+    }
+    if (!series.label.empty()) one["label"] = ToUtf8(series.label);
+    if (series.symbol >= 0) one["symbol"] = series.symbol;
+    one["step"] = series.step;
     json["series"].push_back(one);
   }
   json["stacked"] = chart.stacked;
   json["horizontal"] = chart.horizontal;
   json["colour_by_row"] = chart.colour_by_row;
+  if (!chart.row_colours.empty()) json["row_colours"] = chart.row_colours;
+  if (!chart.valid.empty()) json["valid"] = chart.valid;
+  json["values"] = chart.values;
+  if (!chart.note.empty()) json["note"] = chart.note;
+  json["x_end"] = chart.x_end;
   json["zoom"] = chart.zoom;
   json["height"] = chart.height;
   json["rows"] = chart.rows;
@@ -457,11 +477,27 @@ std::string CellText(const Cell& cell, Unit unit) {
     case Unit::kCount:
       if (const auto* u = std::get_if<uint64_t>(&cell)) return FormatCount(*u);
       return Digits(value);
+    case Unit::kCelsius:
+      return fmt::format("{:.3g} °C", value);
+    case Unit::kOneIn:
+      return fmt::format("p{:.6g}", 100 - 100 / std::max(1.0, value));
     case Unit::kText:
     case Unit::kNumber:
       break;
   }
   return Digits(value);
+}
+
+Chart::Series SeriesOf(size_t subject, std::string column) {
+  using enum Chart::Style;
+  static constexpr std::array kStyles = {kLine, kDashed, kDotted, kDashDot};
+  constexpr size_t kSymbols = 8;
+  Chart::Series series;
+  series.column = std::move(column);
+  series.style = kStyles[subject % kStyles.size()];
+  series.colour = static_cast<int>(subject);
+  series.symbol = static_cast<int>(subject % kSymbols);
+  return series;
 }
 
 std::string PageHtml(const Page& page) { return HtmlWriter(page).Write(); }

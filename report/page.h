@@ -26,6 +26,8 @@ enum class Unit {
   kPerSecond,       // 1,234 /s
   kBytesPerSecond,  // 12.5 MiB/s
   kNumber,          // 2.37
+  kCelsius,         // 41.5 °C
+  kOneIn,           // of so many one is beyond: 1,000 is written p99.9
 };
 
 // monostate: not known, an empty cell and a gap in a line.
@@ -54,21 +56,27 @@ struct Chart {
     kLines,  // lines, areas or points over the numbers in `x`
     kMap,    // a rectangle for each row: [x, x + x_step) by [y, y_to), darker for a larger `value`
   };
-  enum class Style { kLine, kDashed, kDotted, kArea, kStep, kPoints };
+  enum class Style { kLine, kDashed, kDotted, kArea, kStep, kPoints, kDashDot };
   struct Axis {
     std::string label;
     Unit unit = Unit::kCount;
     bool log = false;
+    bool close = false;  // from the least to the largest value, not from 0 or by powers of ten
   };
   struct Series {
     std::string column;
     Style style = Style::kLine;
-    int colour = 0;  // 0 to 5, of the palette: 0 reads, 1 writes
+    int colour = 0;  // of the palette's kColours, then these again: 0 reads, 1 writes
     size_t panel = 0;
     // Both or none: columns with the ends of the interval that is drawn over the bar or point.
     std::string low = {}, high = {};
+    // Lines: only rows [first_row, end_row) of the table; 0: all.
+    size_t first_row = 0, end_row = 0;
+    std::string label = {};  // instead of the column's
+    int symbol = -1;         // from 0: a symbol at each point
+    bool step = false;       // a value holds until the next, also of a dashed line
   };
-  struct Mark {  // a moment, or a stretch of `x`
+  struct Mark {  // a moment, or a stretch of `x`; of bars a value
     double from = 0;
     double to = 0;
     std::string what;
@@ -80,17 +88,28 @@ struct Chart {
   std::vector<Axis> panels =
       {};  // value axes, one above the other over one `x`; bars and maps have one
   std::vector<Series> series = {};
-  bool stacked = false;          // bars
-  bool horizontal = false;       // bars
-  bool colour_by_row = false;    // bars of one series: each row has a colour of the palette
-  bool zoom = false;             // lines and maps: a slider under the chart, and the keyboard
-  std::vector<Mark> marks = {};  // lines
+  bool stacked = false;               // bars
+  bool horizontal = false;            // bars
+  bool colour_by_row = false;         // bars of one series: each row has a colour of the palette
+  std::vector<int> row_colours = {};  // likewise, these
+  std::string valid = {};             // bars: of this column rows that say "no" look invalid
+  bool values = false;                // horizontal bars: each says its value
+  std::string note = {};              // and what this column has for it
+  bool zoom = false;                  // lines and maps: a slider under the chart, and the keyboard
+  std::vector<Mark> marks = {};       // lines, horizontal bars
+  double x_end = 0;  // lines: where the last step ends; 0: it is as long as the first
   // Maps only; panels[0] is the axis of y.
   std::string y = {}, y_to = {}, value = {};
   double x_step = 0;
   size_t rows = 0;   // bars: only the first so many rows; 0: all
   int height = 260;  // of one panel, CSS pixels
 };
+
+inline constexpr int kColours = 6;
+
+// How the subject of this number (a drive) looks in every chart of a page: alike by colour only
+// after kColours, altogether only after 24.
+Chart::Series SeriesOf(size_t subject, std::string column);
 
 struct Figure {
   std::string id;  // unique in the page

@@ -1,6 +1,7 @@
 #include "report/report_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,8 +11,11 @@
 
 #include "analysis/block_history.h"
 #include "analysis/details.h"
+#include "analysis/hours_of_day.h"
 #include "analysis/latency_sketch.h"
+#include "analysis/reuse_distance.h"
 #include "analysis/timeline.h"
+#include "analysis/working_set.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
@@ -234,6 +238,20 @@ Json BlocksJson(const BlockHistory& blocks) {
           {"overwrite_distance_ns", SketchJson(blocks.overwrite_distance)}};
 }
 
+Json ReuseJson(const ReuseDistance& reuse) {
+  Json again = Json::array();
+  for (size_t i = 0; i < reuse.again.size(); ++i) {
+    if (reuse.again[i] == 0) continue;
+    const double below = std::ldexp(4096.0, static_cast<int>(i));
+    again.push_back(
+        {{"below_bytes", below}, {"touches", reuse.again[i]}, {"hit_share", reuse.HitShare(i)}});
+  }
+  return {{"method", "SHARDS"},
+          {"sampled_share", reuse.sampled_share},
+          {"first_touches", reuse.first_touches},
+          {"again", std::move(again)}};
+}
+
 Json DetailsJson(const Profile& profile) {
   const Details& details = *profile.details;
   Json json;
@@ -281,6 +299,23 @@ Json DetailsJson(const Profile& profile) {
   json["by_process"] = NamedRowsJson(details.by_process);
   json["process_not_split"] = details.process_not_split;
   json["blocks"] = BlocksJson(details.blocks);
+  json["working_set"] = Json::array();
+  for (const WorkingSet::Window& window : details.working_set.windows) {
+    json["working_set"].push_back({{"window_ns", window.window_ns},
+                                   {"windows", window.windows},
+                                   {"peak_bytes", window.peak_bytes},
+                                   {"mean_bytes", window.mean_bytes}});
+  }
+  json["reuse_distance"] = ReuseJson(details.reuse_distance);
+  json["hours"] = Json::array();
+  for (const HoursOfDay::Hour& hour : details.hours.hours) {
+    json["hours"].push_back({{"reads", hour.reads},
+                             {"writes", hour.writes},
+                             {"others", hour.others},
+                             {"read_bytes", hour.read_bytes},
+                             {"write_bytes", hour.write_bytes}});
+  }
+  json["hours_unplaced"] = details.hours.unplaced;
   return json;
 }
 
@@ -375,6 +410,7 @@ Json ProfileJson(const Profile& profile) {
   json["window"] = profile.has_window() ? Json{{"from_ns", OrNull(profile.from_ns)},
                                                {"to_ns", OrNull(profile.to_ns)}}
                                         : Json(nullptr);
+  json["filters"] = profile.filters;
 
   json["size_histogram"] = SizesJson(reads, writes);
   json["size_histogram_other"] = reads.other() + writes.other();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "base/text_layout.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "report/day_verdict.h"
@@ -36,8 +37,14 @@ std::string DeviceNames(const proto::Header& header) {
 }
 
 std::string WindowText(const Profile& profile) {
-  if (!profile.has_window()) return "";
-  std::string text = "Only what arrived from " + FormatDurationNs(profile.from_ns.value_or(0));
+  std::string filters;
+  for (const std::string& word : profile.filters) {
+    filters += (filters.empty() ? "Only " : ", ") + Plain(word, 40);
+  }
+  if (!filters.empty()) filters += ".\n";
+  if (!profile.has_window()) return filters;
+  std::string text =
+      filters + "Only what arrived from " + FormatDurationNs(profile.from_ns.value_or(0));
   if (profile.to_ns) text += " to " + FormatDurationNs(*profile.to_ns);
   return text + " after the first I/O of the trace.\n";
 }
@@ -294,33 +301,6 @@ std::string OddText(const Profile& profile, const TextLook& look) {
 }
 
 }  // namespace
-
-std::string Wrapped(std::string_view first, std::string_view indent, std::string_view text,
-                    size_t columns) {
-  std::string wrapped(first);
-  size_t column = first.size();
-  size_t begin = 0;
-  bool line_is_empty = true;
-  while (begin < text.size()) {
-    size_t end = text.find_first_of(" \n", begin);
-    if (end == std::string_view::npos) end = text.size();
-    const size_t length = end - begin;
-    if (!line_is_empty && column + 1 + length > columns) {
-      wrapped += "\n" + std::string(indent);
-      column = indent.size();
-      line_is_empty = true;
-    }
-    if (!line_is_empty) {
-      wrapped += ' ';
-      ++column;
-    }
-    wrapped += text.substr(begin, length);
-    column += length;
-    line_is_empty = false;
-    begin = end + 1;
-  }
-  return wrapped + "\n";
-}
 
 std::string LatencyHeading(std::string_view title) {
   return fmt::format("{:<13}{:>9}{:>10}{:>11}{:>11}{:>12}{:>10}\n", title, "mean", "p50", "p95",

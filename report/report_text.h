@@ -22,9 +22,4 @@ std::string LatencyRow(std::string_view label, const LatencyHistogram& histogram
 // The heading of such rows.
 std::string LatencyHeading(std::string_view title);
 
-// `text` after `first`, broken at blanks within so many columns, each line after the first indented
-// by `indent`.
-std::string Wrapped(std::string_view first, std::string_view indent, std::string_view text,
-                    size_t columns = 79);
-
 }  // namespace blktape

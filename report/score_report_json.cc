@@ -1,8 +1,14 @@
-#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "analysis/latency_histogram.h"
+#include "analysis/run_series.h"
+#include "analysis/score_evidence.h"
+#include "format/trace.pb.h"
 #include "report/report_json.h"
 #include "report/score_report_out.h"
 
@@ -10,8 +16,6 @@ namespace blktape {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array kClassKeys = {"reads_to_16k", "reads_over_16k", "sync_writes_and_flushes"};
 
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
@@ -31,12 +35,23 @@ Json CostsJson(const SegmentCosts& costs) {
   return json;
 }
 
+// By target: what of its I/Os is the host's, docs/score.md.
+Json HostPartsJson(const proto::ReplayOutcome& outcome) {
+  Json json = Json::array();
+  for (const proto::HostPart& part : outcome.host_parts()) {
+    json.push_back({{"target", part.target()},
+                    {"transfer_ns", part.transfer_ns()},
+                    {"flush_ns", part.flush_ns()}});
+  }
+  return json;
+}
+
 Json ResponsesJson(const ClassResponses& responses) {
   Json json;
   for (size_t i = 0; i < kWaitClasses; ++i) {
-    json[kClassKeys[i]] = {{"ios", responses[i].ios},
-                           {"mean_ns", OrNull(responses[i].mean_ns)},
-                           {"worst_1_percent_ns", OrNull(responses[i].tail_ns)}};
+    json[kWaitClassKeys[i]] = {{"ios", responses[i].ios},
+                               {"mean_ns", OrNull(responses[i].mean_ns)},
+                               {"worst_1_percent_ns", OrNull(responses[i].tail_ns)}};
   }
   return json;
 }
@@ -47,10 +62,11 @@ Json SegmentsJson(const ScoreReport& report) {
     const Segment& segment = report.segmentation.segments[k];
     Json row = {{"first_record", segment.first_ordinal},
                 {"end_record", segment.end_ordinal},
+                {"from_ns", segment.from_ns},
                 {"cut_at_idle", segment.cut_at_idle},
                 {"foreground_ios", segment.foreground},
                 {"bytes", segment.bytes}};
-    for (size_t i = 0; i < kWaitClasses; ++i) row[kClassKeys[i]] = segment.by_class[i];
+    for (size_t i = 0; i < kWaitClasses; ++i) row[kWaitClassKeys[i]] = segment.by_class[i];
     row["reference"] =
         k < report.reference_costs.size() ? CostsJson(report.reference_costs[k]) : Json(nullptr);
     row["cycles"] = Json::array();
@@ -109,6 +125,17 @@ Json ComparisonJson(const std::optional<Comparison>& comparison) {
           {"ratio_high", comparison->ratio_high}};
 }
 
+// "16.0 GT/s PCIe x4", and what drive and slot could do where that is more; "" where nobody tells.
+std::string LinkOf(const proto::Device& target) {
+  const auto link = [](const std::string& speed, uint32_t width) {
+    return width > 0 ? speed + " x" + std::to_string(width) : speed;
+  };
+  std::string text = link(target.link_speed(), target.link_width());
+  const std::string best = link(target.link_speed_max(), target.link_width_max());
+  if (!target.link_speed_max().empty() && best != text) text += ", could be " + best;
+  return text;
+}
+
 Json TargetsJson(const ScoreReport& report) {
   Json json = Json::array();
   for (const proto::Device& target : report.targets) {
@@ -119,6 +146,8 @@ Json TargetsJson(const ScoreReport& report) {
                     {"transport", target.transport()},
                     {"scheduler", target.scheduler()},
                     {"write_cache", target.write_cache()},
+                    {"drive_write_cache", target.drive_write_cache()},
+                    {"link", LinkOf(target)},
                     {"size_bytes", target.size_bytes()},
                     {"is_file", target.is_file()}});
   }
@@ -138,26 +167,112 @@ Json DerivedJson(const DerivedFigures& derived) {
           {"write_service_ns", LatencyJson(derived.write_service())}};
 }
 
+// Degrees Celsius, and how often and how long the drive slowed itself down: of the target that got
+// warmest, where there are several.
+Json HeatJson(const proto::ReplayOutcome& outcome) {
+  const proto::DriveCondition* warmest = nullptr;
+  uint64_t throttles = 0;
+  uint64_t throttled_s = 0;
+  bool tells = false;
+  for (const proto::DriveCondition& one : outcome.conditions()) {
+    if (one.has_temperature_after() &&
+        (warmest == nullptr || one.temperature_after() > warmest->temperature_after())) {
+      warmest = &one;
+    }
+    tells = tells || one.has_throttles() || one.has_throttled_s();
+    throttles += one.throttles();
+    throttled_s += one.throttled_s();
+  }
+  const auto celsius = [warmest](bool has, int64_t thousandths) {
+    return warmest != nullptr && has ? Json(static_cast<double>(thousandths) / 1000)
+                                     : Json(nullptr);
+  };
+  static const proto::DriveCondition kNone;
+  const proto::DriveCondition& of = warmest == nullptr ? kNone : *warmest;
+  return {{"celsius_before", celsius(of.has_temperature_before(), of.temperature_before())},
+          {"celsius_after", celsius(of.has_temperature_after(), of.temperature_after())},
+          {"celsius_limit", celsius(of.has_temperature_limit(), of.temperature_limit())},
+          {"throttles", tells ? Json(throttles) : Json(nullptr)},
+          {"throttled_s", tells ? Json(throttled_s) : Json(nullptr)},
+          {"cpu_throttles",
+           outcome.has_cpu_throttles() ? Json(outcome.cpu_throttles()) : Json(nullptr)}};
+}
+
+// By reason or operation, in words.
+template <typename Map>
+Json CountsJson(const Map& counts) {
+  Json json = Json::object();
+  for (const auto& [what, count] : std::map<std::string, uint64_t>(counts.begin(), counts.end())) {
+    json[what] = count;
+  }
+  return json;
+}
+
+Json PercentilesOf(const LatencyHistogram& histogram) {
+  Json json = {{"ios", histogram.count()}, {"ns", Json::array()}};
+  for (const uint32_t ppm : kShownPercentilesPpm) {
+    json["ns"].push_back(OrNull(histogram.MeaningfulPercentileNs(ppm)));
+  }
+  return json;
+}
+
+Json PercentilesJson(const ScoreReport& report) {
+  Json json = {{"ppm", kShownPercentilesPpm}};
+  for (size_t i = 0; i < kWaitClasses; ++i) {
+    json[kWaitClassKeys[i]] = PercentilesOf(report.latencies[i]);
+  }
+  json["lateness"] = PercentilesOf(report.lateness());
+  return json;
+}
+
+Json SeriesJson(const ScoreReport& report) {
+  const ScoredRun* run = report.TypicalRun();
+  if (run == nullptr) return nullptr;
+  Json json = {{"run", run->label}, {"step_ns", run->series.step_ns}};
+  for (const char* key : {"ios_per_s", "bytes_per_s", "depth_mean", "p99_ns", "max_ns"}) {
+    json[key] = Json::array();
+  }
+  for (const RunSeries::Step& step : run->series.steps) {
+    json["ios_per_s"].push_back(step.ios_per_s);
+    json["bytes_per_s"].push_back(step.bytes_per_s);
+    json["depth_mean"].push_back(step.depth_mean);
+    json["p99_ns"].push_back(OrNull(step.p99_ns));
+    json["max_ns"].push_back(OrNull(step.max_ns));
+  }
+  return json;
+}
+
 Json RunsJson(const ScoreReport& report) {
   Json json = Json::array();
   for (const ScoredRun& run : report.runs) {
-    json.push_back({{"label", run.label},
-                    {"file", run.file},
-                    {"rule", run.rule},
-                    {"engine", run.engine},
-                    {"issued", run.outcome.issued()},
-                    {"completed", run.outcome.completed()},
-                    {"errors", run.outcome.errors()},
-                    {"wall_ns", run.outcome.wall_ns()},
-                    {"busy_ns", run.busy_ns},
-                    {"wait_ns", run.wait_ns},
-                    {"host_wait_ns", run.host_wait_ns},
-                    {"responses", ResponsesJson(run.responses)},
-                    {"lateness_ns", LatencyJson(run.lateness)},
-                    {"d2c_ns", LatencyJson(run.service)},
-                    {"invalid_reasons", Sentences(run.invalid_reasons)},
-                    {"invalid_rules", RulesOf(run.invalid_reasons)},
-                    {"repeated", run.repeated}});
+    json.push_back(
+        {{"label", run.label},
+         {"file", run.file},
+         {"rule", run.rule},
+         {"engine", run.engine},
+         {"began_ns", run.began_ns > 0 ? Json(run.began_ns) : Json(nullptr)},
+         {"planned", run.outcome.planned()},
+         {"issued", run.outcome.issued()},
+         {"completed", run.outcome.completed()},
+         {"errors", run.outcome.errors()},
+         {"wall_ns", run.outcome.wall_ns()},
+         {"busy_ns", run.busy_ns},
+         {"wait_ns", run.wait_ns},
+         {"host_wait_ns", run.host_wait_ns},
+         {"host_parts", HostPartsJson(run.outcome)},
+         {"responses", ResponsesJson(run.responses)},
+         {"lateness_ns", LatencyJson(run.lateness)},
+         {"d2c_ns", LatencyJson(run.service)},
+         {"skipped", CountsJson(run.outcome.skipped())},
+         {"emulated", CountsJson(run.outcome.emulated())},
+         {"foreign_sectors",
+          run.outcome.has_foreign_sectors() ? Json(run.outcome.foreign_sectors()) : Json(nullptr)},
+         {"idle_cut_ns",
+          run.outcome.has_idle_cut_ns() ? Json(run.outcome.idle_cut_ns()) : Json(nullptr)},
+         {"heat", HeatJson(run.outcome)},
+         {"invalid_reasons", Sentences(run.invalid_reasons)},
+         {"invalid_rules", RulesOf(run.invalid_reasons)},
+         {"repeated", run.repeated}});
   }
   return json;
 }
@@ -221,6 +336,8 @@ Json ScoreJson(const ScoreReport& report) {
     responses[i] = report.MeanResponse(static_cast<WaitClass>(i));
   }
   json["responses"] = ResponsesJson(responses);
+  json["percentiles"] = PercentilesJson(report);
+  json["series"] = SeriesJson(report);
   json["sample"] = SampleJson(report);
   json["sampling_sd_ln"] = score ? OrNull(score->sampling_sd_ln) : Json(nullptr);
   json["segments"] = SegmentsJson(report);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "base/text_layout.h"
 #include "report/report_text.h"
 #include "report/score_report_out.h"
 

@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/text_layout.h"
+#include "base/utf8.h"
+
 namespace blktape {
 namespace {
 
@@ -31,13 +34,15 @@ std::string Bar(double share, size_t columns, const TextLook& look) {
   return bar + kEighths[eighths % 8];
 }
 
+std::string Shortened(std::string_view text, size_t columns) {
+  return std::string(FitColumns(text, columns - 2)) + "..";
+}
+
 }  // namespace
 
 std::string Plain(std::string_view text, size_t columns) {
-  std::string plain;
-  for (const char c : text) plain += c >= ' ' && c < 0x7f ? c : '?';
-  if (plain.size() > columns) plain = plain.substr(0, columns - 2) + "..";
-  return plain;
+  const std::string plain = ToPrintable(text);
+  return ColumnsOf(plain) <= columns ? plain : Shortened(plain, columns);
 }
 
 std::string Strong(std::string_view text, const TextLook& look) { return Styled(text, "1", look); }
@@ -61,7 +66,7 @@ std::string TextTable::Text(const TextLook& look) const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t width = columns_[i].heading.size();
-    for (const auto& row : rows_) width = std::max(width, row[i].size());
+    for (const auto& row : rows_) width = std::max(width, ColumnsOf(row[i]));
     widths.push_back(width);
   }
   std::vector<bool> shown(columns_.size(), true);
@@ -91,10 +96,10 @@ std::string TextTable::Text(const TextLook& look) const {
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (!shown[i]) continue;
       std::string cell = cell_of(i);
-      if (cell.size() > widths[i]) cell = cell.substr(0, widths[i] - 2) + "..";
+      if (ColumnsOf(cell) > widths[i]) cell = Shortened(cell, widths[i]);
       if (text.size() > kIndent) text += std::string(kGap, ' ');
-      text += columns_[i].left ? fmt::format("{:<{}}", cell, widths[i])
-                               : fmt::format("{:>{}}", cell, widths[i]);
+      const std::string room(widths[i] - std::min(widths[i], ColumnsOf(cell)), ' ');
+      text += columns_[i].left ? cell + room : room + cell;
     }
     return text;
   };

@@ -47,10 +47,14 @@ const write = (v, unit, span) => {
     case 'share': return digits(100 * v) + ' %';
     case 'per_second': return digits(v) + ' /s';
     case 'bytes_per_second': return bytes(v) + '/s';
+    case 'celsius': return digits(v) + ' °C';
+    case 'one_in': return 'p' + +(100 - 100 / Math.max(1, v)).toPrecision(6);
     default: return digits(v);
   }
 };
 const short = (text, most) => { const c = Array.from(text); return c.length > most ? c.slice(0, most - 1).join('') + '…' : text; };
+// Names of drives differ at their ends as often as at their beginnings.
+const inner = (text, most) => { const c = Array.from(text), head = Math.ceil((most - 1) / 2); return c.length > most ? c.slice(0, head).join('') + '…' + c.slice(c.length - (most - 1 - head)).join('') : text; };
 // Ticks at round numbers of the unit: a nice interval for a span.
 const niceStep = (span, unit, ticks) => {
   const rough = span / ticks;
@@ -88,7 +92,19 @@ const valueAxis = (axis, l, low, high, extra) => {
   const made = axisLook(l, Object.assign({name: axis.label, nameLocation: 'end', nameGap: 14,
     axisLabel: {formatter: v => write(v, axis.unit)}}, extra));
   made.nameTextStyle = {color: l.mut, fontSize: 11.5, align: 'left', padding: [0, 0, 0, -64]};
-  if (axis.log) {
+  if (axis.log && axis.close && low > 0) {
+    // Ratios: half and double are as far from 1.
+    made.type = 'log';
+    made.logBase = 2;
+    made.min = Math.pow(2, Math.floor(Math.log2(low) + 1e-9));
+    made.max = Math.pow(2, Math.ceil(Math.log2(Math.max(high, low * 1.01)) - 1e-9));
+  } else if (axis.close && high > 0) {
+    made.type = 'value';
+    const each = niceStep(Math.max(high - low, high * 1e-3), axis.unit, 4);
+    made.min = Math.floor(low / each + 1e-9) * each;
+    made.max = Math.max(made.min + each, Math.ceil(high / each - 1e-9) * each);
+    made.interval = each;
+  } else if (axis.log) {
     made.type = 'log';
     if (low > 0) { made.min = Math.pow(10, Math.floor(Math.log10(low))); made.max = Math.pow(10, Math.ceil(Math.log10(Math.max(high, low * 1.01)))); }
   } else {
@@ -118,7 +134,16 @@ const legendOf = (figure, items) => {
   box.replaceChildren(...items.map(([node, text]) => { const span = document.createElement('span'); span.append(node, text); return span; }));
 };
 const swatch = colour => { const i = document.createElement('i'); i.style.background = colour; return i; };
-const stroke = (colour, style) => {
+const dashes = {dashed: [7, 4], dotted: [2, 3], dashdot: [9, 3, 2, 3]};
+const symbols = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'emptyDiamond'];
+const colourOf = (l, i) => l.c[i % l.c.length];
+const mark = (ns, colour, symbol) => {
+  const shape = document.createElementNS(ns, 'path'), hollow = symbol >= 4;
+  const outlines = ['M9 5a4 4 0 1 0 8 0a4 4 0 1 0 -8 0', 'M9.5 1.5h7v7h-7z', 'M13 .5l4.5 8h-9z', 'M13 0l4.5 5l-4.5 5l-4.5 -5z'];
+  for (const [k, v] of [['d', outlines[symbol % 4]], ['fill', hollow ? 'var(--card)' : colour], ['stroke', colour], ['stroke-width', hollow ? 1.8 : 0]]) shape.setAttribute(k, v);
+  return shape;
+};
+const stroke = (colour, style, symbol) => {
   const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg');
   svg.setAttribute('width', 26); svg.setAttribute('height', 10); svg.setAttribute('aria-hidden', 'true');
   if (style === 'points') {
@@ -127,8 +152,9 @@ const stroke = (colour, style) => {
     svg.append(dot);
   } else {
     const line = document.createElementNS(ns, 'path');
-    for (const [k, v] of [['d', 'M0 5H26'], ['stroke', colour], ['stroke-width', 2.5], ['stroke-dasharray', style === 'dashed' ? '6 4' : style === 'dotted' ? '2 3' : 'none']]) line.setAttribute(k, v);
+    for (const [k, v] of [['d', 'M0 5H26'], ['stroke', colour], ['stroke-width', 2.5], ['stroke-dasharray', dashes[style] ? dashes[style].join(' ') : 'none']]) line.setAttribute(k, v);
     svg.append(line);
+    if (symbol !== undefined) svg.append(mark(ns, colour, symbol));
   }
   return svg;
 };
@@ -150,30 +176,48 @@ const interval = (at, l, horizontal, index, of) => ({
     const d = horizontal ? `M${a[0]} ${a[1]}H${b[0]}M${a[0]} ${a[1] - 7}v14M${b[0]} ${b[1] - 7}v14` : `M${a[0]} ${a[1]}V${b[1]}M${a[0] - 7} ${a[1]}h14M${b[0] - 7} ${b[1]}h14`;
     return {type: 'path', shape: {pathData: d}, style: {stroke: l.fg, lineWidth: 2, fill: 'none'}};
   }});
-const bars = (figure, columns, l) => {
+const bars = (figure, columns, l, width) => {
   const chart = figure.chart, names = chart.series.map(s => s.column), x = columns[chart.x];
   let [low, high] = rangeOf(columns, names.concat(chart.series.flatMap(s => s.high ? [s.high] : [])));
+  let bad = [];
+  for (const m of chart.marks || []) high = Math.max(high, m.to);
+  if (chart.values) high *= chart.note ? 1.5 : 1.2;  // so that its words have room
   if (chart.stacked) high = Math.max(0, ...x.values.map((_, i) => names.reduce((sum, n) => sum + (columns[n].values[i] || 0), 0)));
-  const label = v => short(write(v, x.unit), chart.horizontal ? 20 : 14);
+  const label = v => chart.horizontal ? inner(write(v, x.unit), width > 700 ? 44 : 24) : short(write(v, x.unit), 14);
   const category = axisLook(l, {type: 'category', data: x.values.map((_, i) => String(i)), inverse: chart.horizontal,
     axisLabel: {formatter: i => label(x.values[+i]), color: l.fg, interval: 0, hideOverlap: !chart.horizontal, rotate: 0}, splitLine: {show: false}});
   if (!chart.horizontal) { category.name = ''; }
   const value = valueAxis(Object.assign({}, chart.panels[0]), l, low, high);
+  if (chart.valid) bad = columns[chart.valid].values.map(v => v === 'no');
   if (chart.horizontal) { value.nameLocation = 'middle'; value.nameGap = 26; value.nameTextStyle = {color: l.mut, fontSize: 11.5}; value.splitNumber = 4; }
+  const hatch = {symbol: 'rect', dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: l.bg};
+  // Beyond the palette's end a colour comes again, with dots.
+  const dots = {symbol: 'circle', symbolSize: .5, dashArrayX: [[6, 6], [0, 6, 6, 0]], dashArrayY: [6, 0], color: l.bg};
+  const colours = chart.row_colours || x.values.map((_, i) => i);
+  const rowLook = i => bad[i] ? {color: l.mut, opacity: .55, decal: hatch} : {color: colourOf(l, colours[i]), decal: colours[i] >= l.c.length ? dots : undefined};
+  const note = i => chart.note && columns[chart.note].values[i] ? ', ' + columns[chart.note].values[i] : '';
+  // What a bar says stands beyond its interval.
+  const words = (s, at) => ({type: 'custom', z: 6, silent: true, clip: false, data: at, renderItem: (params, api) => {
+    const [px, py] = api.coord([api.value(1), api.value(0)]), i = api.value(0), c = columns[s.column];
+    return {type: 'text', style: {text: write(c.values[i], c.unit) + note(i), x: px + 8, y: py, fill: bad[i] ? l.mut : l.fg, verticalAlign: 'middle', font: '600 12px ' + font, stroke: l.bg, lineWidth: 3}};
+  }});
   const decals = [null, {symbol: 'rect', dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4, color: 'rgba(255,255,255,.55)'}];
   const option = Object.assign(base(l), {
-    grid: chart.horizontal ? {left: 8, right: 24, top: 6, bottom: 26, containLabel: true} : {outerBoundsMode: 'none', left: 76, right: 12, top: 30, bottom: 24},
+    grid: chart.horizontal ? {left: 8, right: 24, top: (chart.marks || []).length ? 20 : 6, bottom: 26, containLabel: true} : {outerBoundsMode: 'none', left: 76, right: 12, top: 30, bottom: 24},
     tooltip: tooltip(l, {trigger: 'axis', axisPointer: {type: 'shadow'}, formatter: rows => {
       const i = +rows[0].axisValue;
       return [short(write(x.values[i], x.unit), 40)].concat(names.map(n => columns[n].label + ': ' + write(columns[n].values[i], columns[n].unit))).join('\n'); }}),
     series: chart.series.map((s, k) => ({type: 'bar', name: columns[s.column].label, stack: chart.stacked ? 'all' : undefined, barMaxWidth: maxBar, barGap: '8%',
-      barCategoryGap: '28%', data: columns[s.column].values.map((v, i) => v === null ? '-' : chart.colour_by_row ? {value: v, itemStyle: {color: l.c[i % l.c.length]}} : v),
-      itemStyle: {color: l.c[s.colour], borderRadius: 1, decal: print && chart.series.length > 1 ? decals[k % 2] || undefined : undefined}}))
+      barCategoryGap: '28%', data: columns[s.column].values.map((v, i) => v === null ? '-' : chart.colour_by_row ? {value: v, itemStyle: rowLook(i)} : v),
+      markLine: k === 0 && chart.horizontal && chart.marks ? {silent: true, symbol: 'none', animation: false, lineStyle: {color: l.fg, type: 'dashed', width: 1.2},
+        label: {show: true, position: 'start', rotate: 0, formatter: p => chart.marks[p.dataIndex] ? chart.marks[p.dataIndex].what : '', color: l.mut, fontSize: 11, distance: 2}, data: chart.marks.map(m => ({xAxis: m.from}))} : undefined,
+      itemStyle: {color: colourOf(l, s.colour), borderRadius: 1, decal: print && chart.series.length > 1 ? decals[k % 2] || undefined : undefined}}))
       .concat(chart.series.flatMap((s, k) => s.low ? [interval(columns[s.low].values.map((v, i) => [i, v, columns[s.high].values[i]])
-        .filter(d => d[1] !== null && d[2] !== null), l, chart.horizontal, k, chart.stacked ? 1 : chart.series.length)] : []))});
+        .filter(d => d[1] !== null && d[2] !== null), l, chart.horizontal, k, chart.stacked ? 1 : chart.series.length)] : []))
+      .concat(chart.values && chart.horizontal ? [words(chart.series[0], columns[names[0]].values.map((v, i) => [i, Math.max(v || 0, chart.series[0].high && columns[chart.series[0].high].values[i] || 0)]))] : [])});
   option[chart.horizontal ? 'yAxis' : 'xAxis'] = category;
   option[chart.horizontal ? 'xAxis' : 'yAxis'] = value;
-  legendOf(figure, names.length > 1 ? chart.series.map(s => [swatch(l.c[s.colour]), columns[s.column].label]) : []);
+  legendOf(figure, names.length > 1 ? chart.series.map(s => [swatch(colourOf(l, s.colour)), s.label || columns[s.column].label]) : []);
   return option;
 };
 
@@ -186,9 +230,13 @@ const sliderOf = (l, indexes, span, unit) => [
   {type: 'inside', xAxisIndex: indexes, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false}];
 const lines = (figure, columns, l, width) => {
   const chart = figure.chart, x = columns[chart.x], xs = x.values, xUnit = chart.x_axis.unit;
-  const first = xs.length ? xs[0] : 0, last = xs.length ? xs[xs.length - 1] : 1;
-  const stepped = xs.length > 1 ? xs[1] - xs[0] : 1, spans = chart.zoom;
-  const end = spans ? last + stepped : last, span = end - first;
+  // What a series is drawn from: its rows, and where its last step ends.
+  const cuts = chart.series.map(s => {
+    const from = s.first_row || 0, to = s.end_row || xs.length, at = xs.slice(from, to), last = at.length ? at[at.length - 1] : 1;
+    const spans = chart.zoom || s.step;
+    return {from, at, spans, end: !spans ? last : chart.x_end || last + (at.length > 1 ? at[1] - at[0] : 1)};
+  });
+  const first = Math.min(...cuts.map(c => c.at.length ? c.at[0] : 0)), end = Math.max(...cuts.map(c => c.end)), span = end - first;
   const h = chart.height, xAxis = [], yAxis = [], grid = [], series = [], count = chart.panels.length;
   chart.panels.forEach((panel, p) => {
     const of = chart.series.filter(s => s.panel === p);
@@ -197,7 +245,8 @@ const lines = (figure, columns, l, width) => {
     const axis = axisLook(l, {gridIndex: p, axisLabel: {show: p + 1 === count, formatter: v => write(v, xUnit, span)}});
     if (chart.x_axis.log) {
       const [a, b] = rangeOf(columns, [chart.x]);
-      if (xUnit === 'count' || xUnit === 'bytes') Object.assign(axis, {type: 'log', logBase: 2, min: a || 1, max: Math.max(b, 2)});
+      if (xUnit === 'one_in') Object.assign(axis, {type: 'log', min: a || 1, max: Math.pow(10, Math.ceil(Math.log10(Math.max(b, 10)) - 1e-9))});
+      else if (xUnit === 'count' || xUnit === 'bytes') Object.assign(axis, {type: 'log', logBase: 2, min: a || 1, max: Math.max(b, 2)});
       else Object.assign(axis, {type: 'log', min: Math.pow(10, Math.floor(Math.log10(a || 1))), max: Math.pow(10, Math.ceil(Math.log10(Math.max(b, 10))))});
     } else {
       Object.assign(axis, {type: 'value', min: first, max: end});
@@ -209,21 +258,25 @@ const lines = (figure, columns, l, width) => {
     xAxis.push(axis);
     yAxis.push(valueAxis(panel, l, low, high, {gridIndex: p}));
   });
-  for (const s of chart.series) {
-    const c = columns[s.column], colour = l.c[s.colour], log = chart.panels[s.panel].log;
-    const at = c.values.map((v, i) => [xs[i], v === null || (log && v <= 0) ? null : v]);
-    if (spans && at.length) at.push([end, at[at.length - 1][1]]);
+  chart.series.forEach((s, k) => {
+    const c = columns[s.column], colour = colourOf(l, s.colour), log = chart.panels[s.panel].log, cut = cuts[k];
+    const at = cut.at.map((t, i) => { const v = c.values[cut.from + i]; return [t, v === null || (log && v <= 0) ? null : v]; });
+    const alone = i => at[i] && at[i][1] !== null && (i === 0 || at[i - 1][1] === null) && (i + 1 >= at.length || at[i + 1][1] === null);
+    const count = at.length;
+    if (cut.spans && at.length) at.push([cut.end, at[at.length - 1][1]]);
     if (s.style === 'points') {
-      series.push({type: 'line', name: c.label, xAxisIndex: s.panel, yAxisIndex: s.panel, data: at.filter(d => d[1] !== null), showSymbol: true, symbolSize: 3.5, symbol: 'circle',
-        lineStyle: {width: 0, opacity: 0}, itemStyle: {color: colour, opacity: 0.75}, showAllSymbol: true, z: 1});
-      continue;
+      series.push({type: 'line', name: c.label, xAxisIndex: s.panel, yAxisIndex: s.panel, data: at.filter(d => d[1] !== null), showSymbol: true, symbolSize: s.symbol >= 0 ? 7 : 3.5,
+        symbol: symbols[s.symbol] || 'circle', lineStyle: {width: 0, opacity: 0}, itemStyle: {color: colour, opacity: s.symbol >= 0 ? 1 : 0.75}, showAllSymbol: true, z: 1});
+      return;
     }
     const area = s.style === 'area';
-    series.push({type: 'line', name: c.label, xAxisIndex: s.panel, yAxisIndex: s.panel, data: at, showSymbol: false, connectNulls: false, step: area || s.style === 'step' ? 'end' : false,
-      lineStyle: {color: colour, width: area ? 1 : 1.8, type: s.style === 'dashed' ? 'dashed' : s.style === 'dotted' ? 'dotted' : 'solid'},
+    series.push({type: 'line', name: c.label, xAxisIndex: s.panel, yAxisIndex: s.panel, data: at, connectNulls: false, step: area || s.step || s.style === 'step' ? 'end' : false,
+      showSymbol: s.symbol >= 0 && (count <= 40 || at.some((_, i) => alone(i))), showAllSymbol: true, symbol: symbols[s.symbol] || 'circle',
+      symbolSize: (v, p) => s.symbol >= 0 && count <= 40 && p.dataIndex < count ? 7 : alone(p.dataIndex) ? 4 : 0,
+      lineStyle: {color: colour, width: area ? 1 : 1.8, type: dashes[s.style] || 'solid'},
       itemStyle: {color: colour}, areaStyle: area ? {color: colour, opacity: 0.28} : undefined, z: 2});
-    if (s.low) series.push(Object.assign(interval(columns[s.low].values.map((v, i) => [xs[i], v, columns[s.high].values[i]]).filter(d => d[1] !== null), l, false, 0, 0), {xAxisIndex: s.panel, yAxisIndex: s.panel}));
-  }
+    if (s.low) series.push(Object.assign(interval(cut.at.map((t, i) => [t, columns[s.low].values[cut.from + i], columns[s.high].values[cut.from + i]]).filter(d => d[1] !== null), l, false, 0, 0), {xAxisIndex: s.panel, yAxisIndex: s.panel}));
+  });
   if (chart.marks && series.length) {
     const moments = chart.marks.filter(m => m.to <= m.from), stretches = chart.marks.filter(m => m.to > m.from);
     chart.panels.forEach((_, p) => {
@@ -233,16 +286,26 @@ const lines = (figure, columns, l, width) => {
       host.markArea = {silent: true, itemStyle: {color: l.c[3], opacity: 0.25}, data: stretches.map(m => [{xAxis: m.from}, {xAxis: m.to}])};
     });
   }
-  legendOf(figure, chart.series.length > 1 || (chart.marks || []).length ? chart.series.map(s => [s.style === 'area' ? swatch(l.c[s.colour]) : stroke(l.c[s.colour], s.style), columns[s.column].label])
+  // One subject in several panels is one line of the legend.
+  const name = s => s.label || columns[s.column].label, named = new Set();
+  const told = chart.series.filter(s => !s.label || (!named.has(s.label) && named.add(s.label)));
+  const symbolOf = s => s.symbol >= 0 && cuts[chart.series.indexOf(s)].at.length <= 40 ? s.symbol : undefined;
+  legendOf(figure, told.length > 1 || (chart.marks || []).length ? told.map(s => [s.style === 'area' ? swatch(colourOf(l, s.colour)) : stroke(colourOf(l, s.colour), s.style, symbolOf(s)), short(name(s), 60)])
     .concat((chart.marks || []).length ? [[stroke(l.c[3], 'dashed'), 'events (' + chart.marks.length + ')']] : []) : []);
   return Object.assign(base(l), {grid, xAxis, yAxis, series,
     axisPointer: {link: [{xAxisIndex: 'all'}], lineStyle: {color: l.mut}},
     tooltip: tooltip(l, {trigger: 'axis', formatter: rows => {
       const at = (Array.isArray(rows) ? rows[0] : rows).axisValue;
-      let low = 0, high = xs.length - 1;
-      while (low < high) { const m = (low + high + 1) >> 1; if (xs[m] <= at) low = m; else high = m - 1; }
-      return [(chart.x_axis.label ? chart.x_axis.label + ': ' : '') + write(xs[low], xUnit, 0)].concat(chart.series.map(s => columns[s.column])
-        .map(c => c.label + ': ' + write(c.values[low], c.unit))).join('\n'); }}),
+      const rowOf = cut => {
+        let low = 0, high = cut.at.length - 1;
+        while (low < high) { const m = (low + high + 1) >> 1; if (cut.at[m] <= at) low = m; else high = m - 1; }
+        return low;
+      };
+      const many = chart.panels.length > 1 && chart.series.some(s => s.label);
+      return [(chart.x_axis.label ? chart.x_axis.label + ': ' : '') + write(cuts.length ? cuts[0].at[rowOf(cuts[0])] : 0, xUnit, 0)].concat(chart.series.map((s, k) => {
+        const c = columns[s.column];
+        return short(name(s), 40) + (many ? ', ' + c.label : '') + ': ' + write(c.values[cuts[k].from + rowOf(cuts[k])], c.unit);
+      })).join('\n'); }}),
     dataZoom: chart.zoom && !print ? sliderOf(l, chart.panels.map((_, p) => p), span, xUnit) : undefined});
 };
 

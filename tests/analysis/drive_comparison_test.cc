@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,8 +100,79 @@ TEST(DriveComparisonTest, AVerdictTakesOneTraceAndOneRule) {
             Obstacle::kNone);
 }
 
+TEST(DriveComparisonTest, ASimulatedDriveHasNoPauseEngineOrDevice) {
+  const auto obstacle = [](const std::string& real, const std::string& simulated) {
+    Json a = OneSegment("a", {1e9, 1e9});
+    Json b = OneSegment("b", {2e9, 2e9});
+    a["rule"] = real + "; 512110190592 bytes, write back";
+    b["rule"] = simulated + "; 0 bytes";
+    return CompareDrives({Drive(a), Drive(b)}).pairs[0].obstacle;
+  };
+  const std::string real = "score 2: closed loop, idle cap 1 s, max order, as-is, pause 2 s, ";
+  const std::string simulated = "score 2: closed loop, idle cap 1 s, max order, as-is, simulated";
+  EXPECT_EQ(obstacle(real + "io_uring, a device", simulated), Obstacle::kNone);
+  EXPECT_EQ(obstacle(real + "libaio, a file", simulated), Obstacle::kNone);
+  EXPECT_EQ(obstacle("score 2: open loop x1, idle cap 1 s, max order, as-is, pause 2 s, io_uring",
+                     simulated),
+            Obstacle::kOtherRule);
+  // Two real ones need all of it.
+  EXPECT_EQ(obstacle(real + "io_uring, a device", real + "io_uring, a file"), Obstacle::kOtherRule);
+}
+
+TEST(DriveComparisonTest, OneDriveInTwoStatesTellsWhatTheStateMakesOfIt) {
+  const auto scored = [](const std::string& state, const std::string& words, double ns) {
+    Json json = OneSegment("same", Spread(ns));
+    json["state"] = state;
+    json["rule"] =
+        "score 2: closed loop, idle cap 1 s, max order, " + words + ", pause 2 s, io_uring";
+    json["targets"][0]["serial"] = "S1";
+    return json;
+  };
+  const Json fresh = scored("fresh", "fresh before each cycle", 1e9);
+  const Json used = scored("used", "used before each cycle", 1.3e9);
+  const DriveComparison all = CompareDrives({Drive(used), Drive(fresh)});
+  const DrivePair& pair = all.pairs[0];
+  EXPECT_EQ(pair.obstacle, Obstacle::kOtherState);
+  EXPECT_TRUE(pair.shows_state());
+  EXPECT_TRUE(all.whole());
+  EXPECT_EQ(all.drives[pair.first].label, "same (fresh)");
+  EXPECT_EQ(all.drives[pair.second].label, "same (used)");
+  EXPECT_NEAR(pair.comparison.ratio, 1.3, 1e-9);
+  EXPECT_FALSE(all.places[0]) << "it counts for no place";
+  // Of another drive in another state there is no verdict, nor where more than the state differs.
+  Json other = used;
+  other["targets"][0]["serial"] = "S2";
+  EXPECT_FALSE(CompareDrives({Drive(fresh), Drive(other)}).pairs[0].shows_state());
+  EXPECT_EQ(CompareDrives({Drive(fresh), Drive(scored("used", "used before the first cycle", 1e9))})
+                .pairs[0]
+                .obstacle,
+            Obstacle::kOtherState)
+      << "when it was prepared is part of the state";
+  Json slower = used;
+  slower["rule"] =
+      "score 2: closed loop, idle cap 9 s, max order, used before each cycle, pause 2 s, "
+      "io_uring";
+  EXPECT_EQ(CompareDrives({Drive(fresh), Drive(slower)}).pairs[0].obstacle, Obstacle::kOtherRule);
+}
+
 TEST(DriveComparisonTest, AnInvalidScoreGetsNoVerdictAndNoPlace) {
   EXPECT_EQ(ObstacleAfter("valid", false), Obstacle::kInvalid);
+}
+
+TEST(DriveComparisonTest, AnInvalidScoreTakesNoPlaceFromTheOthers) {
+  Json invalid = OneSegment("b", Spread(1.5e9));
+  invalid["valid"] = false;
+  invalid["invalid_reasons"] = {"rule 5"};
+  const DriveComparison all = CompareDrives(
+      {Drive(OneSegment("a", Spread(1e9))), Drive(invalid), Drive(OneSegment("c", Spread(2e9)))});
+  EXPECT_THAT(all.places, ElementsAre(Optional(1u), std::nullopt, Optional(2u)));
+  // Other work is another matter: nobody knows where that drive would stand.
+  Json other = OneSegment("b", Spread(1.5e9));
+  other["trace_hash"] = std::string(64, 'b');
+  EXPECT_THAT(CompareDrives({Drive(OneSegment("a", Spread(1e9))), Drive(other),
+                             Drive(OneSegment("c", Spread(2e9)))})
+                  .places,
+              ElementsAre(std::nullopt, std::nullopt, std::nullopt));
 }
 
 TEST(DriveComparisonTest, AScoreWithoutACycleIsShownButNotCompared) {

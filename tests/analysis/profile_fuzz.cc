@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analysis/profile.h"
+#include "analysis/profile_trace.h"
 #include "analysis/segments.h"
 #include "base/check.h"
 #include "cli/proto_json.h"

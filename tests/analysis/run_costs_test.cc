@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/latency_histogram.h"
+#include "analysis/run_series.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
@@ -114,6 +116,36 @@ TEST(RunCostsTest, ResponsesAreToldByClassWithTheMeanOfTheWorstHundredth) {
   EXPECT_THAT(costs.responses[0].tail_ns, Optional(DoubleEq(249)));
   EXPECT_EQ(costs.responses[1].mean_ns, std::nullopt);
   EXPECT_THAT(costs.responses[2].tail_ns, Optional(DoubleEq(9'000)));
+}
+
+TEST(RunCostsTest, PercentilesAndSeriesAreOfTheSameResponses) {
+  Segmentation cut;
+  cut.records = 201;
+  cut.segments = {Piece(0, 201, {200, 0, 0})};
+  std::vector<IoRecord> records;
+  // Due each 10 us from 5 ms on, done after 1 to 200 us, each once.
+  for (int i = 0; i < 200; ++i) {
+    const int64_t due_ns = 5'000'000 + i * 10'000;
+    records.push_back(Io(i, Op::kRead, 4096, due_ns, due_ns, due_ns + (i * 37 % 200 + 1) * 1'000));
+  }
+  // Nobody waits for it: in the throughput alone.
+  records.push_back(Io(200, Op::kWrite, 8192, 7'000'000, 7'000'000, 7'500'000));
+  const RunCosts costs = CostsOf(cut, records);
+  EXPECT_EQ(costs.latencies[0].count(), 200u);
+  EXPECT_THAT(costs.latencies[0].PercentileNs(kP50), Optional(100'000));
+  EXPECT_THAT(costs.latencies[0].PercentileNs(kP99), Optional(198'000));
+  EXPECT_EQ(costs.latencies[2].count(), 0u);
+  // Steps of 1 ms since the first due time.
+  EXPECT_EQ(costs.series.step_ns, 1'000'000);
+  ASSERT_EQ(costs.series.steps.size(), 3u);
+  double ios = 0;
+  double bytes = 0;
+  for (const RunSeries::Step& step : costs.series.steps) {
+    ios += step.ios_per_s / 1e3;
+    bytes += step.bytes_per_s / 1e3;
+  }
+  EXPECT_DOUBLE_EQ(ios, 201);
+  EXPECT_DOUBLE_EQ(bytes, 200 * 4096 + 8192);
 }
 
 TEST(RunCostsTest, WorkIsTheUnionOfService) {

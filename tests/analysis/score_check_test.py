@@ -63,19 +63,24 @@ class ScoreCheckTest(unittest.TestCase):
         blktape.ok("import", path("day.blktrace.0"), "-o", trace)
         with open(path("target"), "wb") as file:
             file.truncate(span + (1 << 20))
-        # Invalid where this machine was late: the figures are the same all the same.
-        result = blktape.run("score", trace, "--target", path("target"), "--cycles", "2", "--pause", "0s", "--engine", "libaio", "-o",
-                             path("score"), "--json")
-        if result.returncode not in (0, 3):
-            raise AssertionError(result.stderr)
-        cls.report = json.loads(result.stdout)
+        # Invalid where this machine was late: the figures are the same all the same. Late in cycle after cycle it ends the
+        # score early, before there are two to recompute: then once more.
+        for attempt in range(3):
+            score = path("score%d" % attempt)
+            result = blktape.run("score", trace, "--target", path("target"), "--cycles", "2", "--pause", "0s", "--engine",
+                                 "libaio", "-o", score, "--json")
+            if result.returncode not in (0, 3):
+                raise AssertionError(result.stderr)
+            cls.report = json.loads(result.stdout)
+            if not cls.report["ended_early"] or set(cls.report["invalid_rules"]) != {3}:
+                break
         read = lambda name: score_check.records(blktape.dump(name, "--result"))
         cls.counted = [run["label"].split(",")[0].replace(" ", "-") for run in cls.report["runs"]
                        if run["label"].endswith("closed") and not run["repeated"]]
         if len(cls.counted) != 2:
             raise AssertionError(cls.report["runs"])
         cls.trace = read(trace)
-        cls.results = {name: read(path("score/%s.tape" % name)) for name in
+        cls.results = {name: read(os.path.join(score, name + ".tape")) for name in
                        (cycle + kind for cycle in ["reference", *cls.counted] for kind in ("-closed", "-max"))}
         cls.cut, cls.all_writes = score_check.segments(cls.trace)
 

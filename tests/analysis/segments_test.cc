@@ -64,6 +64,17 @@ TEST(SegmentCountTest, AtLeastTwoThousandEachAndAtMostTwenty) {
   EXPECT_EQ(SegmentCount(10'000'000), 20u);
 }
 
+TEST(SegmentsTest, TellWhenTheyBeginSinceTheFirstArrival) {
+  // One read a microsecond; the clock of the trace may begin anywhere.
+  std::vector<IoRecord> records = Reads(6'000);
+  DelayFrom(&records, 0, 7'000'000);
+  const Segmentation cut = Cut(records);
+  ASSERT_EQ(cut.segments.size(), 3u);
+  EXPECT_EQ(cut.segments[0].from_ns, 0);
+  EXPECT_EQ(cut.segments[1].from_ns, 2'000'000);
+  EXPECT_EQ(cut.segments[2].from_ns, 4'000'000);
+}
+
 TEST(SegmentsTest, CutIntoEqualCountsOfForeground) {
   const Segmentation cut = Cut(Reads(6'000));
   ASSERT_EQ(cut.segments.size(), 3u);

@@ -16,8 +16,8 @@ namespace {
 using Step = std::pair<size_t, uint64_t>;  // campaign, cycle
 
 // Each campaign does two runs a cycle. What ran, in order; two at once fail the test.
-std::vector<Step> RunAll(const std::vector<uint64_t>& cycles, uint64_t seed) {
-  CampaignTurns turns(cycles.size(), seed);
+std::vector<Step> RunAll(const std::vector<uint64_t>& cycles, uint64_t seed, size_t per_round = 8) {
+  CampaignTurns turns(cycles.size(), per_round, seed);
   std::mutex mutex;
   std::vector<Step> ran;
   std::vector<std::thread> threads;
@@ -25,13 +25,13 @@ std::vector<Step> RunAll(const std::vector<uint64_t>& cycles, uint64_t seed) {
     threads.emplace_back([&, campaign] {
       for (uint64_t cycle = 1; cycle <= cycles[campaign]; ++cycle) {
         for (int run = 0; run < 2; ++run) {
-          turns.Begin(campaign, cycle);
+          EXPECT_TRUE(turns.Begin(campaign, cycle));
           const std::unique_lock alone(mutex, std::try_to_lock);
           EXPECT_TRUE(alone.owns_lock()) << "two at once";
           ran.emplace_back(campaign, cycle);
         }
       }
-      turns.Leave(campaign);
+      turns.Leave(campaign, /*failed=*/false);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -62,6 +62,35 @@ TEST(CampaignTurnsTest, OneThatLeavesEarlyHoldsUpNobody) {
   EXPECT_EQ(std::count_if(ran.begin(), ran.end(), [](const Step& run) { return run.first == 1; }),
             8);
   EXPECT_EQ(ran.size(), 10u);
+}
+
+TEST(CampaignTurnsTest, ARoundBeginsWhenTheOneBeforeHasEnded) {
+  // Two campaigns a round; 2 runs for each of 2, 1, 3 and 1 cycles.
+  const std::vector<Step> ran = RunAll({2, 1, 3, 1}, /*seed=*/5, /*per_round=*/2);
+  ASSERT_EQ(ran.size(), 14u);
+  for (size_t i = 0; i < ran.size(); ++i) EXPECT_EQ(ran[i].first / 2, i < 6 ? 0u : 1u) << i;
+}
+
+TEST(CampaignTurnsTest, OneThatFailsBeforeTheFirstTurnCallsAllOff) {
+  CampaignTurns turns(2, 2, /*seed=*/1);
+  std::thread other([&turns] {
+    EXPECT_FALSE(turns.Begin(0, 1));
+    turns.Leave(0, /*failed=*/true);
+  });
+  turns.Leave(1, /*failed=*/true);
+  other.join();
+}
+
+TEST(CampaignTurnsTest, OneThatFailsLaterDoesNot) {
+  CampaignTurns turns(2, 2, /*seed=*/1);
+  std::thread other([&turns] {
+    EXPECT_TRUE(turns.Begin(0, 1));
+    turns.Leave(0, /*failed=*/true);
+  });
+  EXPECT_TRUE(turns.Begin(1, 1));
+  EXPECT_TRUE(turns.Begin(1, 2));  // once the other has left
+  other.join();
+  turns.Leave(1, /*failed=*/false);
 }
 
 }  // namespace

@@ -33,6 +33,13 @@ std::string ScoreText(const std::string& model) {
 constexpr char kCornersText[] =
     R"({"corners": 1, "targets": [{"name": "sdx", "model": ""}], "tests": [{"name": "4 KiB"}]})";
 
+std::string SuiteText() {
+  const auto report = ScoreReportJson("one", {{1e9, 1e9}});
+  return nlohmann::ordered_json{
+      {"suite_version", 1}, {"suite", "office"}, {"traces", {{{"weight", 1}, {"report", report}}}}}
+      .dump();
+}
+
 class ResultsStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -171,12 +178,87 @@ TEST_F(ResultsStoreTest, WhatIsNoResultIsRefused) {
 
 TEST_F(ResultsStoreTest, ANewerSchemaIsRefusedByName) {
   Put(Opened().get(), "a", ScoreText("one"));
-  Sql("PRAGMA user_version = 2");
+  Sql("PRAGMA user_version = 3");
   for (const auto& store :
        {ResultsStore::Open(path_).status(), ResultsStore::OpenOrCreate(path_).status()}) {
     EXPECT_EQ(store.code(), StatusCode::kUnimplemented);
     EXPECT_THAT(store.message(), HasSubstr(path_));
-    EXPECT_THAT(store.message(), HasSubstr("schema 2"));
+    EXPECT_THAT(store.message(), HasSubstr("schema 3"));
+  }
+}
+
+TEST_F(ResultsStoreTest, Schema1IsReadAsItIsAndBroughtToSchema2ByWhoAdds) {
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
+  // As the program of that schema made it; result 2 was removed again.
+  const std::string text = ScoreText("one");
+  Sql(R"(CREATE TABLE results(
+           id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+           kind TEXT NOT NULL CHECK(kind IN ('score', 'corners')), added_ns INTEGER NOT NULL,
+           sha256 TEXT NOT NULL UNIQUE, drive TEXT NOT NULL, trace TEXT, trace_hash TEXT,
+           state TEXT, rule TEXT, score REAL, ci_low REAL, ci_high REAL, valid INTEGER,
+           json TEXT NOT NULL);
+         PRAGMA application_id = 1651272564; PRAGMA user_version = 1;
+         INSERT INTO results(name, kind, added_ns, sha256, drive, score, valid, json)
+           VALUES('old', 'score', 7, ')" +
+      Made("old", text).sha256 + "', 'one', 1000, 1, '" + text + R"(');
+         INSERT INTO results(name, kind, added_ns, sha256, drive, json)
+           VALUES('gone', 'corners', 7, 'x', '', '');
+         DELETE FROM results WHERE name = 'gone';)");
+  {
+    auto store = ResultsStore::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_EQ((*store)->Find("old")->id, 1);
+    EXPECT_EQ(*(*store)->Json(1), text);
+  }
+  const auto store = Opened();
+  EXPECT_EQ(Put(store.get(), "new", ScoreText("two")), 3) << "an id is never given twice";
+  const auto rows = store->List();
+  ASSERT_TRUE(rows.ok() && rows->size() == 2u);
+  EXPECT_EQ((*rows)[0].id, 1);
+  EXPECT_EQ((*rows)[0].name, "old");
+  EXPECT_EQ((*rows)[0].added_ns, 7);
+  EXPECT_THAT((*rows)[0].score, Optional(1000.0));
+  EXPECT_EQ(*store->Json(1), text);
+  Put(store.get(), "suite", SuiteText());
+  EXPECT_EQ(store->Find("suite")->kind, ResultKind::kSuite);
+}
+
+TEST_F(ResultsStoreTest, ASuiteIsListedByItsComposite) {
+  const auto store = Opened();
+  const int64_t id = Put(store.get(), "suite", SuiteText());
+  const auto row = store->Find("suite");
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->kind, ResultKind::kSuite);
+  EXPECT_EQ(row->drive, "one");
+  EXPECT_THAT(row->trace, Optional(std::string("office")));
+  EXPECT_FALSE(row->state);
+  EXPECT_THAT(row->score, Optional(1000.0));  // its log_scores are 0
+  EXPECT_THAT(row->valid, Optional(true));
+  EXPECT_EQ(*store->Json(id), SuiteText());
+}
+
+TEST_F(ResultsStoreTest, RemovingAResultRemovesItsTracesAndNothingElse) {
+  const auto store = Opened();
+  const int64_t id = Put(store.get(), "a", ScoreText("one"));
+  const std::string folder = store->TracesFolder(id);
+  EXPECT_EQ(folder, path_ + ".traces/" + std::to_string(id));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/cycle-1-max.tape") << "trace";
+  ASSERT_TRUE(store->Remove(id).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".traces"));
+  const int64_t other = Put(store.get(), "b", ScoreText("two"));
+  std::filesystem::create_directories(store->TracesFolder(other));
+  std::ofstream(store->TracesFolder(other) + "/notes.txt") << "mine";
+  ASSERT_TRUE(store->Remove(other).ok());
+  EXPECT_TRUE(std::filesystem::exists(store->TracesFolder(other) + "/notes.txt"));
+}
+
+TEST(ResultNameTest, ANameIsMadeOfAnyFilesName) {
+  EXPECT_EQ(ResultNameOf("monday-on-sda"), "monday-on-sda");
+  EXPECT_EQ(ResultNameOf("2024"), "result-2024");
+  EXPECT_EQ(ResultNameOf(""), "result-");
+  for (const std::string& name : {std::string("a\xff\n"), std::string(5000, 'x')}) {
+    EXPECT_TRUE(MakeResult(ResultNameOf(name), ScoreText("one")).ok());
   }
 }
 

@@ -6,6 +6,9 @@
 #include "format/trace.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/plan/timing_rule.h"
+#include "replay/replay_options.h"
+#include "replay/replayer.h"
 
 namespace blktape {
 namespace {
@@ -40,12 +43,46 @@ TEST(ReplayReportTest, TheWakeUpStandsBesideTheServiceTimeItIsIn) {
   EXPECT_TRUE(json["completions"]["wake_up_ns"]["p99"].is_null());
 }
 
+// A recording of ten minutes.
+TEST(ReplayReportTest, HowLongItWillTakeIsSaidWithItsBasis) {
+  ReplayOptions options;
+  ReplayPreview preview;
+  preview.recorded_ns = 600'000'000'000;
+  EXPECT_EQ(ExpectedTimeText(options, preview), "takes 10 min 00 s (the recording)");
+  options.speed = 4;
+  EXPECT_EQ(ExpectedTimeText(options, preview), "takes 2 min 30 s (the recording at x4)");
+  options.idle_cap_ns = 25'000'000;
+  EXPECT_EQ(ExpectedTimeText(options, preview),
+            "takes at most 2 min 30 s (the recording at x4, less idle time)");
+  options.idle_cap_ns.reset();
+  options.rule = TimingRule::kClosed;
+  EXPECT_EQ(ExpectedTimeText(options, preview),
+            "takes some 2 min 30 s on a drive as fast as the recorded one (the recording at x4)");
+  options.speed = 1;
+  options.rule = TimingRule::kMaxOrder;
+  EXPECT_EQ(ExpectedTimeText(options, preview),
+            "takes at most 10 min 00 s on a drive as fast as the recorded one (the recording)");
+  options.rule = TimingRule::kQueueDepth;
+  EXPECT_EQ(ExpectedTimeText(options, preview),
+            "takes as long as the drive needs; the recording took 10 min 00 s");
+  options.duration_ns = 150'000'000'000;
+  EXPECT_EQ(ExpectedTimeText(options, preview), "takes at most 2 min 30 s");
+  options.loops = 0;
+  preview.recorded_ns.reset();
+  EXPECT_EQ(ExpectedTimeText(options, preview), "takes 2 min 30 s");
+  options.duration_ns.reset();
+  EXPECT_EQ(ExpectedTimeText(options, preview), "runs until it is stopped");
+  options.engine = "simulated";
+  EXPECT_EQ(ExpectedTimeText(options, preview), "");
+}
+
 TEST(ReplayReportTest, CompletionsSeenLateAreSaid) {
   const Profile profile;
   proto::ReplayOutcome outcome;
   EXPECT_THAT(ReplayText(profile, outcome), Not(HasSubstr("the host stopped")));
   outcome.set_stalled_completions(1);
-  EXPECT_THAT(ReplayText(profile, outcome), HasSubstr("the host stopped while 1 I/O was out"));
+  EXPECT_THAT(ReplayText(profile, outcome),
+              HasSubstr("the host stalled while 1 I/O was in flight"));
 }
 
 // A result's profile on one target.
@@ -74,9 +111,9 @@ TEST(ReplayReportTest, BlocksThatWereNeverWrittenAreSaidOfAnyTarget) {
   proto::Device file;
   file.set_path("scratch.img");
   file.set_is_file(true);
-  EXPECT_THAT(ReplayText(On(file), {}), Not(HasSubstr("flatter")));
+  EXPECT_THAT(ReplayText(On(file), {}), Not(HasSubstr("look too fast")));
   file.set_unwritten_bytes(3 << 20);
-  EXPECT_THAT(ReplayText(On(file), {}), HasSubstr("3 MiB of scratch.img had never been written"));
+  EXPECT_THAT(ReplayText(On(file), {}), HasSubstr("3 MiB of scratch.img were unwritten"));
   EXPECT_EQ(ReplayJson(On(file), {})["targets"][0]["unwritten_bytes"], 3 << 20);
   proto::Device drive;
   drive.set_path("/dev/sdb");
@@ -84,7 +121,7 @@ TEST(ReplayReportTest, BlocksThatWereNeverWrittenAreSaidOfAnyTarget) {
   EXPECT_THAT(ReplayText(profile, {}), HasSubstr("which blocks of /dev/sdb were never written"));
   EXPECT_TRUE(ReplayJson(profile, {})["targets"][0]["unwritten_bytes"].is_null());
   profile.header.mutable_replay()->set_state("used");
-  EXPECT_THAT(ReplayText(profile, {}), Not(HasSubstr("flatter")));
+  EXPECT_THAT(ReplayText(profile, {}), Not(HasSubstr("look too fast")));
 }
 
 TEST(ReplayReportTest, LinkTemperatureAndThrottlingAreShown) {
@@ -106,7 +143,7 @@ TEST(ReplayReportTest, LinkTemperatureAndThrottlingAreShown) {
   condition->set_throttles(1);
   condition->set_throttled_s(20);
   EXPECT_THAT(ReplayText(On(drive), outcome),
-              HasSubstr("the drive slowed itself down for its temperature: 1 time, 20 s"));
+              HasSubstr("the drive throttled because of its temperature: 1 time, 20 s"));
   const auto json = ReplayJson(On(drive), outcome);
   EXPECT_EQ(json["targets"][0]["link"]["width"], 2);
   EXPECT_EQ(json["conditions"][0]["celsius_before"], 40.85);

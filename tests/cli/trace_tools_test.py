@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import tempfile
 import unittest
@@ -43,6 +44,90 @@ class TraceToolsTest(unittest.TestCase):
             os.remove(out)
         blktape.ok("cut", trace, *words, "-o", out, accept=accept)
         return blktape.dump(out, accept=accept)
+
+    def test_analyze_looks_at_what_it_is_told_to(self):
+        """A filter of analyze and one of cut are the same: what is left of the trace says so."""
+        for trace in (self.recording(), self.desktop(30_000)):
+            device = blktape.as_json("info", trace)["header"]["devices"][0]["name"]
+            process = blktape.as_json("analyze", trace)["processes"][0]["name"]
+            for words in (("--op", "write,flush"), ("--size", "8k-64k"), ("--lba", "0-4095", "--lba", "8388608-"),
+                          ("--device", device, "--op", "read"), ("--process", process),
+                          ("--process", process, "--size", "4k", "--from", "2s", "--to", "20s")):
+                here = blktape.as_json("analyze", trace, *words)
+                out = self.path("cut.tape")
+                if os.path.exists(out):
+                    os.remove(out)
+                blktape.ok("cut", trace, *words, "-o", out)
+                there = blktape.as_json("analyze", out)
+                self.assertGreater(here["ios"], 0, words)
+                self.assertEqual(len(here["filters"]), sum(word in ("--op", "--size", "--lba", "--device", "--process")
+                                                           for word in words) + ("write,flush" in words), words)
+                for figures in (here, there):  # rows that tie may stand in any order
+                    figures["processes"].sort(key=lambda row: row["name"])
+                # Not what is of the file, and what nobody can tell of a part.
+                for key in here.keys() & there.keys():
+                    if key not in ("filters", "window", "queued", "flushes_asked", "recorded_ns", "losses", "devices",
+                                   "lost_events", "activity", "events"):
+                        self.assertEqual(here[key], there[key], (words, key))
+
+    def test_analyze_of_a_window_seeks(self):
+        """Frames that lie outside the window are not read: damage there is not met, and all figures are the same."""
+        trace = self.desktop(400_000)
+        whole = blktape.as_json("analyze", trace, "--from", "200s", "--to", "240s")
+        with open(trace, "r+b") as file:
+            for place in (os.path.getsize(trace) // 5, os.path.getsize(trace) * 4 // 5):
+                file.seek(place)
+                file.write(b"damage" * 20)
+        blktape.ok("analyze", "--json", trace, accept=(3,))
+        self.assertEqual(blktape.as_json("analyze", trace, "--from", "200s", "--to", "240s"), whole)
+
+    def test_filters_read_only_frames_that_may_hold_what_they_keep(self):
+        """Two busy times of others lie around that of "late": all figures and records are those that a reader of
+        everything finds (a pipe cannot be sought in), and damage in frames of the others is not met."""
+        chance = random.Random(1)  # times that no compressor foretells: all parts take as much of the file
+
+        def row(at, process, op, lba, size):
+            at += chance.randrange(90_000)
+            return "%d,%d,%d,sda,%s,,%s,%d,0,%d,%s,0\n" % (at, at + 10, at + chance.randrange(500, 70_000), op, lba,
+                                                           size, 7, process)
+        parts = (("early", "read", 1_000, 4096), ("late", "write", 10_000_000, 65536), ("early", "flush", "", 0))
+        rows = [row(100_000 * (40_000 * part + i), process, op, lba and lba + 8 * i, size)
+                for part, (process, op, lba, size) in enumerate(parts) for i in range(40_000)]
+        trace = self.trace("phases.tape", rows)
+
+        def of_pipe(*words):
+            with open(trace, "rb") as file:
+                done = subprocess.run([blktape.PROGRAM, *words], input=file.read(), capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        filters = (("--process", "late"), ("--process", "nobody"), ("--op", "write"), ("--size", "64k"),
+                   ("--op", "write", "--lba", "10000000-10001000"), ("--process", "late", "--from", "1s", "--to", "5s"))
+        figures = {}
+        for words in filters:
+            with self.subTest(words):
+                figures[words] = blktape.as_json("analyze", trace, *words)
+                self.assertEqual(figures[words]["ios"] > 0, "nobody" not in words)
+                whole = json.loads(of_pipe("analyze", "-", "--json", *words))
+                for one in (whole, figures[words]):  # as long as they seem best while not all is known
+                    one.pop("activity", None)
+                self.assertEqual(figures[words], whole)
+                piped = self.path("piped.tape")
+                of_pipe("cut", "-", *words, "-o", piped)
+                self.assertEqual(self.cut(trace, *words), blktape.dump(piped))
+                infos = [json.loads(blktape.ok("info", "--json", path).stdout) for path in (self.path("cut.tape"), piped)]
+                if "--from" not in words:  # else those before it are not counted where a file can be sought in
+                    self.assertEqual(infos[0]["summary"], infos[1]["summary"])
+                os.remove(piped)
+        with open(trace, "r+b") as file:
+            for place in (os.path.getsize(trace) // 20, os.path.getsize(trace) * 19 // 20):
+                file.seek(place)
+                file.write(b"damage" * 20)
+        blktape.ok("analyze", "--json", trace, accept=(3,))
+        for words, figure in figures.items():
+            here = blktape.as_json("analyze", trace, *words)
+            here.pop("activity", None)
+            self.assertEqual(here, figure, words)
 
     def test_cut_keeps_what_it_is_told_to(self):
         trace = self.recording()

@@ -42,7 +42,7 @@ class DayPage(unittest.TestCase):
         page.assert_sound(self)
         ids = {figure["id"] for figure in page.data()["figures"]}
         self.assertLessEqual({"timeline", "latency_map", "sizes_asked", "sizes_issued", "addresses_1_reads", "addresses_1_writes",
-                              "slower_than", "queue_depth", "idle_gaps", "processes"}, ids)
+                              "slower_than", "queue_depth", "idle_gaps", "processes", "working_set", "reuse"}, ids)
 
     def test_values_are_those_of_json(self):
         page = self.page_of(SAMPLE)
@@ -67,9 +67,26 @@ class DayPage(unittest.TestCase):
         self.assertEqual(sum(tables["latency_map"]["ios"]), truth["d2c_ns"]["count"])
         addresses = truth["details"]["addresses"][0]
         self.assertEqual(sum(tables["addresses_1"]["writes"]), sum(addresses["writes"]))
+        reuse = truth["details"]["reuse_distance"]["again"]
+        by_size = dict(zip(tables["reuse"]["cache_bytes"], zip(tables["reuse"]["touches"], tables["reuse"]["hit_share"])))
+        self.assertEqual([by_size[row["below_bytes"]] for row in reuse], [(row["touches"], row["hit_share"]) for row in reuse])
+        for key in ("window_ns", "windows", "peak_bytes", "mean_bytes"):
+            self.assertEqual(tables["working_set"][key], [row[key] for row in truth["details"]["working_set"]], key)
         # The verdict's first figure, worked from the JSON.
         self.assertTrue(page.value("document.querySelector('.verdict p').textContent").startswith(
             "%.0f %% of what software asked for" % (100 * truth["queued"]["share_4k"])))
+
+    def test_hours_are_those_of_the_wall_clock(self):
+        page = self.page_of(self.made("hours"))
+        page.assert_sound(self)
+        table = {column["key"]: column["values"] for column in page.data()["tables"]["hours"]["columns"]}
+        reads, writes = [0] * 24, [0] * 24
+        for i in range(400):
+            hour = (14 * 60 + 30 + 10 * i) // 60 % 24
+            (reads if i % 3 == 0 else writes)[hour] += 1
+        self.assertEqual(table["hour"], ["%02d:00" % hour for hour in range(24)])
+        self.assertEqual((table["reads"], table["writes"]), (reads, writes))
+        self.assertIn("hours", {figure["id"] for figure in page.data()["figures"]})
 
     def test_csv_holds_the_same_tables(self):
         folder = self.path("csv")

@@ -1,6 +1,7 @@
 // Writes a small trace for the tests of reports: make_report_trace KIND PATH
 //   empty    no I/O at all
 //   lossy    a few I/Os, and five that were lost in the middle
+//   hours    an I/O every ten minutes from 14:30 by the wall on, two days and 18 hours long
 //   hostile  device, processes, mark and filter have the names that standard input gives, with NUL
 //   and
 //            line break between two
@@ -19,6 +20,8 @@
 
 namespace blktape {
 namespace {
+
+constexpr int64_t kHour = 3'600 * kNanosPerSecond;
 
 std::vector<std::string> NamesFromInput() {
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
@@ -56,9 +59,17 @@ Status Make(const std::string& kind, const std::string& path) {
       header.mutable_devices(0)->set_model(name);
     }
   }
+  if (kind == "hours") {
+    header.set_timezone("+02:00");
+    header.mutable_start()->set_wall_ns((19'000 * 24 + 12) * kHour + kHour / 2);
+  }
   ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(path, header));
   for (int i = 0; kind != "empty" && i < 400; ++i) {
     IoRecord io = Io(i);
+    if (kind == "hours") {
+      const int64_t later_ns = i * (kHour / 6 - kNanosPerMilli);
+      for (auto* const at : {&io.queue_ns, &io.issue_ns, &io.complete_ns}) **at += later_ns;
+    }
     if (kind == "hostile") {
       const auto at = static_cast<size_t>(i) % names.size();
       io.device = static_cast<uint32_t>(at);

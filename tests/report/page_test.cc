@@ -1,7 +1,11 @@
 #include "report/page.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -73,7 +77,23 @@ TEST(PageTest, CsvIsTheTable) {
             "\"a,b\nc\",,1536\n");
 }
 
+TEST(SeriesOfTest, SubjectsLookDifferent) {
+  std::set<std::tuple<int, Chart::Style, int>> looks;
+  std::set<std::pair<int, Chart::Style>> without_symbol;
+  for (size_t i = 0; i < 24; ++i) {
+    const Chart::Series series = SeriesOf(i, "score");
+    looks.emplace(series.colour % kColours, series.style, series.symbol);
+    if (i < 12) without_symbol.emplace(series.colour % kColours, series.style);
+  }
+  EXPECT_EQ(looks.size(), 24u);
+  EXPECT_EQ(without_symbol.size(), 12u);
+}
+
 TEST(CellTextTest, IsWrittenByUnit) {
+  EXPECT_EQ(CellText(41.5, Unit::kCelsius), "41.5 °C");
+  EXPECT_EQ(CellText(2.0, Unit::kOneIn), "p50");
+  EXPECT_EQ(CellText(1'000.0, Unit::kOneIn), "p99.9");
+  EXPECT_EQ(CellText(1e6 / (1e6 - 999'800), Unit::kOneIn), "p99.98");
   EXPECT_EQ(CellText(Cell(), Unit::kCount), "");
   EXPECT_EQ(CellText(uint64_t{1'234'567}, Unit::kCount), "1,234,567");
   EXPECT_EQ(CellText(0.652, Unit::kShare), "65.2 %");

@@ -46,6 +46,20 @@ TEST(TextReportTest, ColourAndBlocksOnlyWhereTheyAreWanted) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b[31mvery")));  // of the process's name
 }
 
+TEST(TextReportTest, OnlyAllIsAHundredPercent) {
+  Profile profile = SmallProfile();
+  profile.observed_ns = 10'000 * kNanosPerMilli;
+  const auto busy = [&profile](int64_t tenths_of_per_mille) {
+    profile.busy_ns = tenths_of_per_mille * kNanosPerMilli;
+    return ProfileText(profile, "monday.tape");
+  };
+  EXPECT_THAT(busy(10'000), HasSubstr("The disk was busy 100 % of the time"));
+  EXPECT_THAT(busy(9'999), HasSubstr("The disk was busy 99.9 % of the time"));
+  EXPECT_THAT(busy(9'960), HasSubstr("The disk was busy 99.6 % of the time"));
+  EXPECT_THAT(busy(9'940), HasSubstr("The disk was busy 99 % of the time"));
+  EXPECT_THAT(busy(123), HasSubstr("The disk was busy 1.2 % of the time"));
+}
+
 TEST(TextReportTest, LongFiguresAreBroken) {
   Profile profile = SmallProfile();
   profile.data_requests = 123'456'789;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/drive_comparison.h"
+#include "analysis/measured_score.h"
+#include "report/page.h"
+#include "report/text_table.h"
+
+namespace blktape {
+
+// The words and figures that comparisons of scores, of suites and of corners share.
+
+inline constexpr size_t kLabelColumns = 32;  // of a drive's name on a terminal
+
+// A drive's label in a sentence: strong, and anybody's text.
+Sentence::Words DriveName(const std::string& label);
+// "8.44": how many times as fast.
+std::string TimesDigits(double ratio);
+// "2130", "273"; "none" where there is none.
+std::string ScoreDigits(const std::optional<double>& score);
+// "2080 to 2180"; "none" where there is none.
+std::string IntervalText(const std::optional<double>& low, const std::optional<double>& high);
+// Name of the trace, and which piece of it.
+std::string TraceOf(const MeasuredScore& score);
+// "other_rule", ...: the keys of JSON, which stay.
+const char* ObstacleKey(Obstacle obstacle);
+
+// A sentence without its looks; foreign words are cut to so many columns, and safe on a terminal
+// then. 0: as they are.
+std::string FlatText(const Sentence& sentence, size_t most_columns);
+// Each sentence on lines of its own, for a terminal.
+std::string SentenceLines(const std::vector<Sentence>& sentences, const TextLook& look);
+// Each as a paragraph of Markdown.
+std::string SentencesMarkdown(const std::vector<Sentence>& sentences);
+// [{"text", "bad"}].
+nlohmann::ordered_json SentencesJson(const std::vector<Sentence>& sentences);
+
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+// A pair's verdict, obstacle and ratio. `told`: there is a verdict; `ratio`: there is a ratio.
+nlohmann::ordered_json PairJson(size_t first, size_t second, Obstacle obstacle,
+                                const Comparison& comparison, bool ratio);
+
+}  // namespace blktape
