@@ -8,7 +8,8 @@ from tests.harness import cases
 
 class HelpTest(unittest.TestCase):
     def test_each_benchmark_tells_how_it_is_run(self):
-        for name in (":rate", ":timing", ":memory", ":python_package", ":score_study", "/prediction"):
+        for name in (":analysis", ":rate", ":timing", ":memory", ":python_package", ":score_study", ":host_stops",
+                     "/prediction"):
             with self.subTest(name):
                 program = "tests/benchmarks" + name.replace(":", "/")
                 if name.startswith("/"):

@@ -20,7 +20,7 @@ CAPS = (None, "60s", "10s", "5s", "2s", "1s", "500ms", "250ms", "100ms", "25ms",
 
 def score(trace, drive, *words):
     with tempfile.TemporaryDirectory(prefix="blktape-study.") as folder:
-        done = subprocess.run([PROGRAM, "score", trace, "--target", "sim:" + drive, "--cycles", "1", "--json", "-o",
+        done = subprocess.run([PROGRAM, "score", trace, "--target", "sim:" + drive, "--cycles", "1", "--json", "--no-db", "-o",
                                os.path.join(folder, "score"), *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr or done.stdout)

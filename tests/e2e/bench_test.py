@@ -1,8 +1,12 @@
 """Several drives for the same work: ranked, resumed, refused. On simulated drives, which take no time."""
 
+import csv
+import io
 import json
+import math
 import os
 import shutil
+import statistics
 import unittest
 
 from tests.harness import blktape, cases, devices
@@ -62,6 +66,81 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(ran.returncode, 2, ran.stderr)
         self.assertIn("two names of one drive", ran.stderr)
         self.assertEqual(os.stat(target).st_blocks, 0)
+
+    def suite(self):
+        """Two traces, the second a piece of the first, with weights 3 and 1."""
+        path = self.scratch.path("office.suite")
+        if os.path.exists(path):
+            return path
+        shutil.copy(SAMPLE, self.scratch.path("whole.tape"))
+        blktape.ok("cut", SAMPLE, "--from", "1s", "--to", "5s", "-o", self.scratch.path("piece.tape"))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("# what we do\n3 whole.tape\n\n1 %s\n" % self.scratch.path("piece.tape"))
+        return path
+
+    def test_a_suite_is_the_weighted_geometric_mean_of_its_traces(self):
+        drives = ("sim:sata-2011", "sim:nvme-2026", "sim:reference")
+        words = [word for drive in drives for word in ("--target", drive)]
+        db = self.scratch.path("results.db")
+        ran = blktape.ok("bench", "--suite", self.suite(), *words, "-o", self.folder, "--db", db)
+        means = []
+        for drive in drives:
+            logs = []
+            for trace in ("whole", "piece"):
+                with open(os.path.join(self.folder, trace, drive.replace(":", "-"), "report.json")) as file:
+                    logs.append(statistics.mean(json.load(file)["log_scores"]))
+            means.append(1000 * math.exp((3 * logs[0] + logs[1]) / 4))
+        with open(os.path.join(self.folder, "bench.json")) as file:
+            told = json.load(file)["suites"]
+        for drive, mean in zip(told["drives"], means):
+            self.assertAlmostEqual(drive["score"], mean, places=9)
+            self.assertEqual([trace["share"] for trace in drive["traces"]], [0.75, 0.25])
+        for pair in told["pairs"]:
+            self.assertAlmostEqual(pair["ratio"], means[pair["first"]] / means[pair["second"]], places=9)
+        first = drives[max(range(3), key=means.__getitem__)]
+        self.assertTrue(ran.stdout.startswith(first + " is "), ran.stdout)
+        for line in ran.stdout.splitlines():
+            self.assertLess(len(line), 80 + len(self.folder) * line.startswith("Page: "), line)
+        # Kept, and compared in every form from there and from the folder.
+        rows = blktape.as_json("results", "list", "--db", db)
+        self.assertEqual([(row["name"], row["kind"], row["trace"]) for row in rows],
+                         [("bench/" + drive.replace(":", "-"), "suite", "office") for drive in drives])
+        again = blktape.as_json("compare", 1, 2, 3, "--db", db)["suites"]
+        self.assertEqual(again["pairs"], told["pairs"])
+        by_folder = blktape.as_json("compare", self.folder)["suites"]
+        self.assertEqual(sorted(drive["score"] for drive in by_folder["drives"]), sorted(means))
+        table = list(csv.DictReader(io.StringIO(blktape.ok("compare", 1, 2, 3, "--db", db, "--csv").stdout)))
+        self.assertEqual([row["trace"] for row in table], ["", "whole.tape", "piece.tape"] * 3)
+        self.assertAlmostEqual(float(table[0]["score"]), means[0], places=9)
+        self.assertIn("office", blktape.ok("compare", 1, 2, 3, "--db", db, "--markdown").stdout)
+        self.assertIn("whole.tape", blktape.ok("results", "show", 1, "--db", db).stdout)
+        with open(os.path.join(self.folder, "bench.html")) as file:
+            self.assertIn('id="chart-suite-bars"', file.read())
+        # Told once more, nothing is run and nothing is kept twice.
+        stamp = os.stat(os.path.join(self.folder, "whole", "sim-sata-2011", "cycle-1-closed.tape")).st_mtime_ns
+        blktape.ok("bench", "--suite", self.suite(), *words, "-o", self.folder, "--db", db)
+        self.assertEqual(os.stat(os.path.join(self.folder, "whole", "sim-sata-2011", "cycle-1-closed.tape")).st_mtime_ns,
+                         stamp)
+        self.assertEqual(len(blktape.as_json("results", "list", "--db", db)), 3)
+
+    def test_several_traces_weigh_alike_and_mistakes_are_told(self):
+        self.suite()
+        traces = [self.scratch.path("whole.tape"), self.scratch.path("piece.tape")]
+        words = ["--target", "sim:sata-2011", "--target", "sim:nvme-2026", "--cycles", 2]
+        told = json.loads(blktape.ok("bench", *traces, *words, "-o", self.folder, "--json").stdout)["suites"]
+        self.assertEqual([trace["share"] for trace in told["drives"][0]["traces"]], [0.5, 0.5])
+        other = self.scratch.path("other")
+        for wrong in ((), ("--suite", self.suite(), SAMPLE), (SAMPLE, SAMPLE), (*traces, "--from", "1s"),
+                      ("--suite", SAMPLE), (SAMPLE, "--no-db", "--keep-traces")):
+            run = blktape.run("bench", *wrong, *words, "-o", other)
+            self.assertEqual(run.returncode, 2, (wrong, run.stderr))
+            self.assertFalse(os.path.exists(other))
+        # One of the traces cannot be scored: known before anything is run on the others.
+        blktape.ok("cut", SAMPLE, "--to", "1ms", "-o", self.scratch.path("short.tape"))
+        run = blktape.run("bench", traces[0], self.scratch.path("short.tape"), *words, "-o", other)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn("short.tape", run.stderr)
+        self.assertFalse(os.path.exists(other), run.stderr)
 
     def test_quick_is_not_ranked(self):
         words = ["--target", "sim:sata-2011", "--target", "sim:nvme-2026"]

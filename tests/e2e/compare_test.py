@@ -21,7 +21,7 @@ class CompareTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
         cls.addClassCleanup(cls.folder.cleanup)
         for drive in DRIVES:
-            blktape.ok("score", TRACE, "--target", "sim:" + drive, "--cycles", 2, "-o", cls.scored(drive))
+            blktape.ok("score", TRACE, "--target", "sim:" + drive, "--cycles", 2, "--no-db", "-o", cls.scored(drive))
 
     @classmethod
     def scored(cls, name):
@@ -76,6 +76,64 @@ class CompareTest(unittest.TestCase):
         for line in blktape.ok("results", "list", "--db", db).stdout.splitlines():
             self.assertLess(len(line), 80)
 
+    def test_a_score_is_kept_by_itself_unless_told_not_to(self):
+        db = self.path("kept.db")
+        folder = self.path("kept")
+        words = ("score", TRACE, "--target", "sim:emmc-2018", "--cycles", 2, "-o", folder)
+        run = blktape.ok(*words, "--db", db, "--keep-traces")
+        self.assertIn("kept as result 1", run.stderr)
+        (row,) = blktape.as_json("results", "list", "--db", db)
+        self.assertEqual((row["name"], row["kind"]), (os.path.basename(folder), "score"))
+        traces = {name for name in os.listdir(folder) if name.endswith(".tape")}
+        self.assertEqual(set(os.listdir(db + ".traces/1")), traces)
+        # Another of the name gets a number.
+        shutil.rmtree(folder)
+        blktape.ok(*words[:2], "--target", "sim:sata-2011", *words[4:], "--db", db)
+        self.assertEqual([row["name"] for row in blktape.as_json("results", "list", "--db", db)],
+                         [row["name"], row["name"] + "-2"])
+        blktape.ok("results", "rm", 1, "--db", db)
+        self.assertFalse(os.path.exists(db + ".traces"))
+        # The default file; none of it with --no-db, and no failure where there can be none.
+        home = self.path("home")
+        for words_more, kept in (((), True), (("--no-db",), False)):
+            shutil.rmtree(folder)
+            shutil.rmtree(home, ignore_errors=True)
+            blktape.ok(*words, *words_more, env={**os.environ, "XDG_DATA_HOME": home})
+            self.assertEqual(os.path.exists(os.path.join(home, "blktape", "results.db")), kept)
+        shutil.rmtree(folder)
+        run = blktape.ok(*words, env={**os.environ, "XDG_DATA_HOME": "/dev/null/x"})
+        self.assertIn("warning: the result is not kept", run.stderr)
+        shutil.rmtree(folder)
+        self.assertEqual(blktape.run(*words, "--db", "/dev/null/x").returncode, 1)
+        self.assertFalse(os.path.exists(folder), "known before the first run")
+
+    def test_corners_are_kept_and_compared(self):
+        db = self.path("corners.db")
+        for name in ("one", "other"):
+            blktape.ok("corners", "--engine", "simulated", "--quick", "--only", "depth", "--db", db, "--name", name)
+        # The same figures byte by byte are one result.
+        self.assertEqual([(row["name"], row["kind"]) for row in blktape.as_json("results", "list", "--db", db)],
+                         [("one", "corners")])
+        blktape.ok("corners", "--engine", "simulated", "--quick", "--only", "depth", "--seed", 2, "--db", db, "--name", "other")
+        told = blktape.as_json("compare", "one", "other", "--db", db)
+        self.assertEqual((told["drives"], len(told["corners"]["drives"])), ([], 2))
+        for test in told["corners"]["tests"]:
+            first, second = test["drives"]
+            self.assertEqual(first["ratio"], 1)
+            self.assertAlmostEqual(second["ratio"], second["bytes_per_second"] / first["bytes_per_second"], places=9)
+        page = self.path("corners.html")
+        text = blktape.ok("compare", "one", "other", "--db", db, "--html", page).stdout
+        self.assertIn("QUICK", text)
+        for line in text.splitlines():
+            self.assertLess(len(line), 80, line)
+        rows = list(csv.DictReader(io.StringIO(blktape.ok("compare", "one", "other", "--db", db, "--csv").stdout)))
+        self.assertEqual(len(rows), len(told["corners"]["tests"]))
+        # Together with scores, of which one table would be two.
+        both = ("compare", "one", "other", self.scored("nvme-2026"), self.scored("sata-2011"), "--db", db)
+        self.assertEqual(len(blktape.as_json(*both)["pairs"]), 1)
+        self.assertEqual(blktape.run(*both, "--csv").returncode, 2)
+        self.assertEqual(blktape.run("compare", "one", self.scored("nvme-2026"), "--db", db).returncode, 2)
+
     def test_nothing_is_overwritten(self):
         db = self.path("results.db")
         blktape.ok("results", "import", self.scored("nvme-2026"), "--db", db, "--name", "mine")
@@ -98,8 +156,8 @@ class CompareTest(unittest.TestCase):
         shutil.copy(db, newer)
         with sqlite3.connect(newer) as connection:
             self.assertEqual(connection.execute("PRAGMA application_id").fetchone(), (0x626C6B74,))
-            self.assertEqual(connection.execute("PRAGMA user_version").fetchone(), (1,))
-            connection.execute("PRAGMA user_version = 2")
+            self.assertEqual(connection.execute("PRAGMA user_version").fetchone(), (2,))
+            connection.execute("PRAGMA user_version = 3")
         connection.close()
         refused = blktape.run("results", "list", "--db", newer)
         self.assertEqual((refused.returncode, refused.stdout), (1, ""))
@@ -112,10 +170,12 @@ class CompareTest(unittest.TestCase):
         self.assertIn("damaged", damaged.stderr)
 
     def test_mistakes_are_told(self):
+        empty = self.path("empty")
+        os.mkdir(empty)
         for words, status in ((("compare", self.scored("nvme-2026")), 2),
                               (("compare", self.scored("nvme-2026"), self.path("nothing")), 1),
                               (("compare", self.scored("nvme-2026"), TRACE), 1),
-                              (("compare", self.scored("nvme-2026"), self.folder.name), 1),
+                              (("compare", self.scored("nvme-2026"), empty), 1),
                               (("results", "frobnicate", "x"), 2), (("results", "show"), 2),
                               (("results", "import", TRACE, "--db", self.path("none.db")), 1)):
             run = blktape.run(*words)

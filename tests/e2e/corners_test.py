@@ -1,5 +1,6 @@
 """The classic synthetic tests, on a file and on a disk that compresses."""
 
+import json
 import os
 import unittest
 
@@ -11,7 +12,7 @@ class CornersTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
 
     def corners(self, target, *words):
-        return blktape.as_json("corners", "--target", target, "--overwrite", "--quick", *words)
+        return blktape.as_json("corners", "--target", target, "--overwrite", "--quick", "--no-db", *words)
 
     def test_as_ssd_on_a_file_writes_and_reads_every_byte_once(self):
         target = self.scratch.image("target.img", 64 << 20)
@@ -33,6 +34,18 @@ class CornersTest(unittest.TestCase):
         self.assertIn("4 KiB random write, QD 3", run.stdout)
         self.assertEqual(os.stat(target).st_blocks, 0)
 
+    def test_simulated_drives_are_targets_of_a_name(self):
+        rates = {}
+        for drive in ("nvme-2026", "hdd-2013"):
+            report = self.corners("sim:" + drive, "--only", "depth")
+            self.assertEqual(report["targets"][0]["model"], "simulated drive " + drive)
+            (test,) = (test for test in report["tests"] if test["op"] == "read" and test["queue_depth"] == 1)
+            rates[drive] = test["iops"]
+        # 45 us and 4096 B at 6 GB/s; the arm of the disk takes 1 ms to 1.3 ms and half a turn over a span of 1 GiB.
+        self.assertAlmostEqual(rates["nvme-2026"], 1e9 / (45_000 + 682), delta=10)
+        self.assertTrue(1e3 / (1.35 + 4.17 + 0.1) < rates["hdd-2013"] < 1e3 / (1.0 + 4.0), rates)
+        self.assertEqual(blktape.run("corners", "--target", "sim:nothing", "--no-db").returncode, 2)
+
     def test_a_device_is_not_touched_without_overwrite(self):
         devices.need_devices()
         loop = self.scratch.loop(8 << 20)
@@ -43,10 +56,20 @@ class CornersTest(unittest.TestCase):
     def test_a_disk_that_compresses_is_found_out(self):
         devices.need_devices()
         zram = devices.Zram(self, 256 << 20)
-        report = self.corners(zram.path, "--yes", "--only", "random")
+        db = self.scratch.path("results.db")
+        said = blktape.ok("corners", "--target", zram.path, "--overwrite", "--quick", "--yes", "--only", "random",
+                          "--db", db, "--name", "zram").stdout
+        report = json.loads(blktape.ok("results", "export", "zram", "--db", db).stdout)
         writes = {test["name"].split(", ")[3]: test["iops"] for test in report["tests"]
                   if test["op"] == "write" and test["queue_depth"] == 3}
         self.assertGreater(writes["repeated byte"], writes["random data"])
+        ratio = writes["repeated byte"] / writes["random data"]
+        self.assertAlmostEqual(report["repeated_over_random"], ratio, places=9)
+        # And in words, wherever it is shown.
+        self.assertIn("A repeated byte is written %.2f times as fast as random data: this drive compresses or deduplicates"
+                      % ratio, " ".join(said.split()))
+        shown = blktape.ok("results", "show", "zram", "--db", db).stdout
+        self.assertIn("compresses or deduplicates", " ".join(shown.split()))
         self.assertEqual(len(report["left_out"]), 1, "zram has blocks of 4 KiB")
 
 

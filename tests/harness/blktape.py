@@ -5,8 +5,11 @@ import io
 import json
 import os
 import subprocess
+import tempfile
 
 PROGRAM = "cli/blktape"
+# Results that the program keeps by itself are a test's own, never a user's.
+os.environ["XDG_DATA_HOME"] = os.path.join(os.environ.get("TEST_TMPDIR") or tempfile.gettempdir(), "blktape-data")
 
 # What `blktape dump --csv` promises, in this order.
 COLUMNS = ["queue_ns", "issue_ns", "complete_ns", "device", "op", "flags", "lba", "bytes", "error", "pid", "process",

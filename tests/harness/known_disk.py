@@ -7,6 +7,14 @@ import time
 PROGRAM = "tests/harness/known_disk_program"
 
 
+def set_queue(device):
+    """A loop device keeps the queue that somebody gave it before."""
+    queue = "/sys/block/%s/queue/" % os.path.basename(device)
+    for setting, value in (("scheduler", "none"), ("nomerges", "0"), ("read_ahead_kb", "128")):
+        with open(queue + setting, "w", encoding="ascii") as file:
+            file.write(value)
+
+
 class KnownDisk:
     """Mounts on the new folder `folder`; `callback(function, *arguments, **named)` is called for each thing to undo
     at the end, last first. `speed` is (read us, write us, flush us, ns a byte, units)."""
@@ -24,11 +32,7 @@ class KnownDisk:
             time.sleep(0.05)
         self.device = subprocess.check_output(["losetup", "-f", "--show", "--direct-io=on", disk], text=True).strip()
         callback(subprocess.run, ["losetup", "-d", self.device], check=True)
-        queue = "/sys/block/%s/queue/" % os.path.basename(self.device)
-        # A loop device keeps the queue that somebody gave it before.
-        for setting, value in (("scheduler", "none"), ("nomerges", "0"), ("read_ahead_kb", "128")):
-            with open(queue + setting, "w", encoding="ascii") as file:
-                file.write(value)
+        set_queue(self.device)
 
     def _end(self, program):
         # The kernel lets go of a loop device a moment after its last user.

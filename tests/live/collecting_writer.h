@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "format/io_record.h"
+#include "format/loss.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
 
@@ -29,6 +30,7 @@ class CollectingWriter : public TraceWriter {
   }
   Status WriteLoss(const proto::Loss& loss) override {
     losses.push_back(loss);
+    tally.Add(loss);
     return OkStatus();
   }
   Status WriteAnchor(const proto::ClockAnchor& anchor) override {
@@ -43,6 +45,7 @@ class CollectingWriter : public TraceWriter {
   void CountFlaggedWrites(uint64_t count) override { flagged_writes += count; }
   Status FlushFrame(bool /*sync*/) override { return OkStatus(); }
   Status Finish(const proto::Summary& /*extra*/) override { return OkStatus(); }
+  const LossTally& loss_tally() const override { return tally; }
   uint64_t records() const override { return ios.size(); }
   uint64_t bytes_written() const override { return 0; }
 
@@ -65,6 +68,7 @@ class CollectingWriter : public TraceWriter {
   std::vector<std::string> processes;
   std::vector<IoRecord> ios;
   std::vector<proto::Loss> losses;
+  LossTally tally;
   std::vector<proto::ClockAnchor> anchors;
   std::vector<proto::Mark> marks;
   std::map<std::pair<Op, uint64_t>, uint64_t> queued;

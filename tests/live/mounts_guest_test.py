@@ -38,9 +38,12 @@ write() {  # NAME FOLDER
   check $1 "--mount $2" if=/out/content of=$2/written oflag=direct
 }
 mkfs_ext4() { mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard $1; }
+# Else an array writes its superblocks once more when it has been idle for a while, also as a recording begins or ends.
+stay_active() { echo 0 > /sys/block/$1/md/safe_mode_delay; }
 for name in raid linear thin btrfs parted logged plain hidden/below bind merged; do mkdir -p /x/$name; done
 
 mdadm --quiet --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 --assume-clean /dev/vda /dev/vdb
+stay_active md0
 mkfs_ext4 /dev/md0
 mount /dev/md0 /x/raid
 write raid /x/raid
@@ -49,6 +52,7 @@ write raid /x/raid
 for level in 5 10; do
   mdadm --quiet --create /dev/md$level --run --level=$level --chunk=64 --raid-devices=3 --metadata=1.2 --assume-clean \
     /dev/vdj /dev/vdk /dev/vdl < /dev/null
+  stay_active md$level
   check raid$level "--device /dev/md$level" if=/out/content of=/dev/md$level oflag=direct
   mdadm --quiet --stop /dev/md$level
   mdadm --quiet --zero-superblock /dev/vdj /dev/vdk /dev/vdl

@@ -13,7 +13,9 @@ import unittest
 
 from tests.harness import blktape, cases, devices, direct_io
 
-LINE = re.compile(r"\d+:\d\d:\d\d  (\d+) I/Os  \d+/s  4K (\d+) %  depth \d+\.\d  lost (\d+)  \d+(?:\.\d+)? [KMG]?i?B")
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+LINE = re.compile(r"\d+:\d\d:\d\d  (\d+) I/Os?  %s/s  4K (%s) %%  depth %s  lost (\d+)  %s [KMG]?i?B" % ((NUMBER,) * 4))
+SHORT = re.compile(r"\d+:\d\d:\d\d  40 I/Os(?:  %s/s)?  lost 0(?:  .*)?" % NUMBER)
 
 
 class Terminal:
@@ -48,9 +50,9 @@ class TerminalTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
         self.disk = self.scratch.loop(64 << 20)
 
-    def record(self, stderr):
+    def record(self, stderr, **variables):
         process = subprocess.Popen([blktape.PROGRAM, "record", "--device", self.disk, "-o", self.scratch.path("a.tape")],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env={**os.environ, **variables})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -63,7 +65,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_a_line_of_figures_fits_the_terminal_and_goes_when_the_recording_ends(self):
         terminal = Terminal(self, columns=100)
-        process = self.record(terminal.theirs)
+        process = self.record(terminal.theirs, TERM="xterm")
         self.wait_for("recording", lambda: "recording " in terminal.read())
         self.assertIn("^C ends it", terminal.text)
         self.wait_for("a first line", lambda: any(LINE.search(line) for line in terminal.live_lines()))
@@ -74,17 +76,31 @@ class TerminalTest(unittest.TestCase):
                                                  map(LINE.search, terminal.live_lines()) if line))
         figures = [LINE.search(line) for line in terminal.live_lines()]
         counted = next(line for line in figures if line and line[1] == "40")
-        self.assertEqual((counted[2], counted[3]), ("75", "0"))
-        wide = len(terminal.live_lines())
+        self.assertEqual((counted[2], counted[3]), ("75.0", "0"))
         self.assertLess(max(map(len, terminal.live_lines())), 100)
-        terminal.resize(30)
-        # The one that was under way may still be wide.
-        self.wait_for("narrow lines", lambda: len(terminal.live_lines()) >= wide + 3)
-        for line in terminal.live_lines()[wide + 1:]:
-            self.assertEqual(len(line), 29, line)
+        for columns in 40, 30:
+            terminal.resize(columns)
+            wide = len(terminal.live_lines())
+            # The one that was under way may still be wide.
+            self.wait_for("narrow lines", lambda wide=wide: len(terminal.live_lines()) >= wide + 3)
+            for line in terminal.live_lines()[wide + 1:]:
+                self.assertLess(len(line), columns, line)
+                self.assertRegex(line, SHORT)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertTrue(terminal.read().endswith("\r\033[K"), repr(terminal.text[-100:]))
+
+    def test_a_terminal_that_takes_no_escapes_gets_none(self):
+        terminal = Terminal(self, columns=80)
+        process = self.record(terminal.theirs, TERM="dumb")
+        self.wait_for("recording", lambda: "recording " in terminal.read())
+        # Longer than the second after which another would have had its next line.
+        time.sleep(2.5)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 0)
+        said = terminal.read().replace("\r\n", "\n")
+        self.assertNotRegex(said, r"[\r\033]")
+        self.assertRegex(said, r"\Arecording [^\n]* into [^\n]*a\.tape; \^C ends it\n(not used: [^\n]*\n)*\Z")
 
     def test_where_there_is_no_terminal_there_is_no_line(self):
         with open(self.scratch.path("log"), "w+b") as log:

@@ -1,19 +1,21 @@
 """Whether a replay tells what one would have waited on the other drive.
 
-    bazel run -c opt //tests/benchmarks/prediction -- [--workloads desktop,overlap,...] [--pairs 1:10,5:30]
+    bazel run -c opt //tests/benchmarks/prediction -- [--workloads desktop,overlap,...] [--pairs 1:10,memory:machine]
 
 Each workload runs live on two disks of known speed (a FUSE file in memory under a loop device) and is
 recorded there: that is the truth. Each recording is then replayed on both disks, in a closed loop (replay
 --closed) and in an open loop (original times). Columns: the foreground wait that was measured live
 (`wait_ns` of analyze), and by how much that of each replay is off it; the same for the mean and the 99th
-percentile of response, and the length, from the first arrival to the last completion of foreground I/O.
+percentile of response, and the length, from the first arrival to the last completion of foreground I/O of
+the work itself: the kernel's threads go on when it has ended.
 `ratio` is slow wait / fast wait: the live one, and by how much that of the replays of one recording is off.
 The response of a flagged write is until software saw its end: with the flush that stands for FUA on a
 device without.
 
 `same` marks a recording replayed on the disk it was made on: what that is off is not the inference's but
 the replayer's and the machine's. Live runs repeat (--rounds); medians are shown, and how far apart the live
-ones were. Last come the medians over workloads of the figures' absolute values.
+ones were. `memory:machine` are two real disks: loop devices over a file in memory, and over one on the
+machine's disk by direct I/O. Last come the medians over workloads of the figures' absolute values.
 """
 
 import argparse
@@ -25,6 +27,7 @@ import subprocess
 import sys
 
 from tests.benchmarks import common
+from tests.benchmarks.prediction import workloads
 from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
@@ -32,7 +35,10 @@ SIZE_MIB = 2048
 # By about how many times slower than the first they are: read, write, flush in us, ns a byte, units.
 SPEEDS = {"1": (120, 60, 400, 0.5, 8), "2": (240, 120, 800, 1, 8), "5": (600, 400, 2000, 2.5, 8),
           "10": (1200, 1500, 4000, 5, 4), "30": (3600, 1800, 12000, 15, 4)}
+MEMORY, MACHINE = "memory", "machine"
 CLOSED, OPEN = "closed", "open"
+KERNEL = ("ext4lazyinit", "jbd2/", "kswapd", "kworker/")
+FLUSH_FOLLOWS_NS = 5_000_000
 FIGURES = ("wait", "mean", "p99", "length")
 
 
@@ -40,16 +46,28 @@ def seen_end(write, flushes):
     """When software saw the end of a flagged write: after the flush that stands for FUA, if one followed at once."""
     end = int(write["complete_ns"])
     at = bisect.bisect_left(flushes, (end, 0))
-    return flushes[at][1] if at < len(flushes) and flushes[at][0] - end < 200_000 else end
+    return flushes[at][1] if at < len(flushes) and flushes[at][0] - end <= FLUSH_FOLLOWS_NS else end
 
 
-def figures(trace):
-    """Of a recording or a result: foreground wait, mean and p99 of response in s, and the length."""
-    rows = [row for row in blktape.dump(trace) if row["complete_ns"] and (row["queue_ns"] or row["issue_ns"])]
+def with_processes(result, recording):
+    """The rows of a result, each with the process of the record that it replays."""
+    recorded = blktape.dump(recording)
+    rows = blktape.dump(result, "--result")
+    for row in rows:
+        row["process"] = recorded[int(row["ordinal"])]["process"]
+    return rows
+
+
+def figures(trace, recording=None):
+    """Of a recording or a result of replaying `recording`: foreground wait, mean and p99 of response in s, and the
+    length."""
+    rows = blktape.dump(trace) if recording is None else with_processes(trace, recording)
+    rows = [row for row in rows if row["complete_ns"] and (row["queue_ns"] or row["issue_ns"])]
+    # A replay saw the end of a flagged write itself.
     flushes = sorted((int(row["issue_ns"] or row["queue_ns"]), int(row["complete_ns"]))
-                     for row in rows if row["op"] == "flush")
+                     for row in rows if row["op"] == "flush" and recording is None)
     responses = []
-    first = min(int(row["queue_ns"] or row["issue_ns"]) for row in rows)
+    first = min(int(row["queue_ns"] or row["issue_ns"]) for row in rows if not row["process"].startswith(KERNEL))
     last = first
     for row in rows:
         flags = set(row["flags"].split("+"))
@@ -58,7 +76,8 @@ def figures(trace):
             continue
         end = seen_end(row, flushes) if row["op"] == "write" and "fua" in flags else int(row["complete_ns"])
         responses.append(end - int(row["queue_ns"] or row["issue_ns"]))
-        last = max(last, end)
+        if not row["process"].startswith(KERNEL):
+            last = max(last, end)
     wait_ns = blktape.as_json("analyze", trace, accept=(0, 3))["wait_ns"]
     return {"wait": wait_ns / 1e9, "mean": statistics.mean(responses) / 1e9,
             "p99": common.percentile(responses, 0.99) / 1e9, "length": (last - first) / 1e9, "ios": len(responses)}
@@ -69,7 +88,7 @@ def live(bench, disk, workload, seed, trace):
     os.makedirs(point, exist_ok=True)
     subprocess.run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", disk.device],
                    check=True)
-    subprocess.run(["mount", "-o", "noatime", disk.device, point], check=True)
+    subprocess.run(["mount", "-o", workloads.MOUNT, disk.device, point], check=True)
     try:
         words = [sys.executable, HERE + "workloads.py"]
         place = [workload, point, disk.device, "--seed", str(seed)]
@@ -88,9 +107,35 @@ def replay(bench, trace, disk, how):
     words = ["--closed"] if how == CLOSED else []
     blktape.ok("replay", trace, "--target", disk.device, "--overwrite", "--yes", "--unsupported", "skip", *words,
                "-o", result, accept=(0, 3), timeout_s=900)
-    found = figures(result)
+    found = figures(result, trace)
     os.unlink(result)
     return found
+
+
+class RealDisk:
+    """A loop device over a file of its own that is there in full: in memory, or on the machine's disk by direct I/O."""
+
+    def __init__(self, folder, size_mib, direct, callback):
+        path = os.path.join(folder, "blktape-prediction.%d" % os.getpid())
+        callback(os.unlink, path)
+        with open(path, "wb") as file:
+            block = os.urandom(1 << 20)
+            for _ in range(size_mib):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        self.device = subprocess.check_output(
+            ["losetup", "-f", "--show", "--direct-io=" + ("on" if direct else "off"), path], text=True).strip()
+        callback(subprocess.run, ["losetup", "-d", self.device], check=True)
+        known_disk.set_queue(self.device)
+
+
+def make_disk(bench, name, speed, options):
+    if speed == MEMORY:
+        return RealDisk(bench.folder, SIZE_MIB, False, bench.callback)
+    if speed == MACHINE:
+        return RealDisk(options.folder, SIZE_MIB, True, bench.callback)
+    return known_disk.KnownDisk(bench.path(name), SIZE_MIB, SPEEDS[speed], bench.callback)
 
 
 def median_of(runs):
@@ -106,8 +151,8 @@ def row(*cells):
 
 
 def compare(bench, workload, pair, options):
-    disks = {name: known_disk.KnownDisk(bench.path(name), SIZE_MIB, speed, bench.callback)
-             for name, speed in zip(("fast", "slow"), (SPEEDS[one] for one in pair.split(":")))}
+    disks = {name: make_disk(bench, name, speed, options)
+             for name, speed in zip(("fast", "slow"), pair.split(":"))}
     truths, traces, runs = {}, {}, {name: [] for name in disks}
     for number in range(options.rounds):
         for name, disk in disks.items():
@@ -162,7 +207,8 @@ def alone():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,build")
-    parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30: so many times slower")
+    parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30: so many times slower; of two real disks: memory:machine")
+    parser.add_argument("--folder", default="/var/tmp", help="on the machine's disk, where `machine` has its file")
     parser.add_argument("--rounds", type=int, default=2, help="live runs on each disk")
     parser.add_argument("--replays", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
