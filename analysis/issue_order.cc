@@ -32,9 +32,9 @@ Profile::Depth DepthOf(InFlight* in_flight, int64_t observed_ns, int64_t busy_ns
 
 }  // namespace
 
-void IssueOrder::AddAddresses(std::span<const IssuedIo> left) {
+void IssueOrder::AddAddresses(std::span<const ProfiledIo> left) {
   uint64_t any = 0, of_device = 0, of_direction = 0, reads = 0;
-  for (const IssuedIo& io : left) {
+  for (const ProfiledIo& io : left) {
     if (!io.data) continue;
     const size_t at = std::min<size_t>(io.device, ProfileCounts::kMaxDevices);
     if (at >= devices_.size()) devices_.resize(at + 1);
@@ -57,8 +57,8 @@ void IssueOrder::AddAddresses(std::span<const IssuedIo> left) {
   sequential_reads_ += reads;
 }
 
-void IssueOrder::AddBusy(std::span<const IssuedIo> left, ProfileBatch* batch) {
-  for (const IssuedIo& io : left) {
+void IssueOrder::AddBusy(std::span<const ProfiledIo> left, ProfileBatch* batch) {
+  for (const ProfiledIo& io : left) {
     if (!io.completed) continue;
     const int64_t run_start_ns = all_busy_.run_start_ns();
     const int64_t run_end_ns = all_busy_.last_ns();
@@ -72,16 +72,16 @@ void IssueOrder::AddBusy(std::span<const IssuedIo> left, ProfileBatch* batch) {
   }
 }
 
-void IssueOrder::AddLeft(std::span<const IssuedIo> left, ProfileBatch* batch) {
+void IssueOrder::AddLeft(std::span<const ProfiledIo> left, ProfileBatch* batch) {
   if (list_all_) batch->issued.insert(batch->issued.end(), left.begin(), left.end());
   if (list_addresses_) {
-    for (const IssuedIo& io : left) {
+    for (const ProfiledIo& io : left) {
       if (io.data) batch->addresses.push_back({io.offset_bytes, io.bytes, io.device, io.write});
     }
   }
   AddAddresses(left);
   AddBusy(left, batch);
-  for (const IssuedIo& io : left) {
+  for (const ProfiledIo& io : left) {
     if (io.completed) depth_.Add(io.start_ns, io.end_ns, io.data);
   }
 }
@@ -121,7 +121,7 @@ void IssueOrder::Add(ProfileBatch* batch) {
                       .write = columns.op[i] == static_cast<uint8_t>(Op::kWrite)},
                      watermark_ns);
     }
-    const std::vector<IssuedIo>& items = in_order_.Order();
+    const std::vector<ProfiledIo>& items = in_order_.Order();
     AddLeft(std::span(items).first(in_order_.Leaving()), batch);
     in_order_.Drop();
   }

@@ -35,14 +35,14 @@ class IssueOrder {
     Place any, read, write;
   };
 
-  void AddLeft(std::span<const IssuedIo> left, ProfileBatch* batch);
-  void AddAddresses(std::span<const IssuedIo> left);
-  void AddBusy(std::span<const IssuedIo> left, ProfileBatch* batch);
+  void AddLeft(std::span<const ProfiledIo> left, ProfileBatch* batch);
+  void AddAddresses(std::span<const ProfiledIo> left);
+  void AddBusy(std::span<const ProfiledIo> left, ProfileBatch* batch);
 
   const bool list_addresses_;
   const bool list_all_;
   int64_t watermark_ns_ = std::numeric_limits<int64_t>::min();
-  ReorderRun<IssuedIo> in_order_;
+  ReorderRun<ProfiledIo> in_order_;
   DepthMeter depth_;
   UnionMeasure data_busy_;
   IntervalUnion all_busy_;

@@ -231,7 +231,7 @@ struct ProfileBuilder::Impl {
     AddIssuedDetails(batch);
   }
   void AddIssuedDetails(const ProfileBatch& batch) {
-    for (const IssuedIo& io : batch.issued) {
+    for (const ProfiledIo& io : batch.issued) {
       if (!io.data) continue;
       details->AddIssuedData(io.start_ns, io.device, io.offset_bytes, io.bytes, io.write);
       if (io.completed) details->AddInFlight(io.start_ns, io.end_ns);

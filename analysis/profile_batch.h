@@ -12,7 +12,7 @@
 namespace blktape {
 
 // A data request, or any other I/O, at the moment of its issue.
-struct IssuedIo {
+struct ProfiledIo {
   int64_t start_ns = 0;
   int64_t end_ns = 0;         // start_ns or later
   uint64_t offset_bytes = 0;  // of `data`
@@ -44,7 +44,7 @@ struct ProfileBatch {
     bool write = false;
   };
   std::vector<Address> addresses;
-  std::vector<IssuedIo> issued;
+  std::vector<ProfiledIo> issued;
   // Stretches in which the drive was busy, that ended meanwhile.
   std::vector<std::pair<int64_t, int64_t>> busy;
 

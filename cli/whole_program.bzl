@@ -17,7 +17,7 @@ def _link_time_impl(settings, attr):
         return {_COPT: settings[_COPT], _LINKOPT: settings[_LINKOPT], _FORCE_PIC: settings[_FORCE_PIC]}
     return {
         _COPT: settings[_COPT] + ["-flto"],
-        _LINKOPT: settings[_LINKOPT] + ["-flto=auto", "-O2"],
+        _LINKOPT: settings[_LINKOPT] + ["-flto=auto", "-O2", "-Werror=odr", "-Werror=lto-type-mismatch"],
         _FORCE_PIC: False,
     }
 
