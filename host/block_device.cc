@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/kernel_dev.h"
 #include "host/mount_table.h"
 #include "host/sysfs_device.h"
 
@@ -24,8 +25,7 @@ constexpr int kMaxStackDepth = 16;
 // folders of another mount namespace.
 constexpr int kMaxOverlayDepth = 2;
 
-// The kernel's dev_t.
-uint32_t DevOf(const DeviceNumber& number) { return number.major << 20 | number.minor; }
+uint32_t DevOf(const DeviceNumber& number) { return KernelDev(number.major, number.minor); }
 
 bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -66,7 +66,7 @@ Result<Disk> BlockDevices::Describe(const std::string& folder) const {
   Disk disk;
   ASSIGN_OR_RETURN(disk.description, DescribeDisk(folder, *system_));
   // In brackets, as <sys/sysmacros.h> has macros of these names.
-  disk.dev = (disk.description.major)() << 20 | (disk.description.minor)();
+  disk.dev = KernelDev((disk.description.major)(), (disk.description.minor)());
   // A device with requests has hardware queues, even if only a simulated one.
   disk.bio_based = disk.description.hardware_queues() == 0;
   disk.sequence = Number(folder + "/diskseq");
@@ -239,8 +239,7 @@ bool BlockDevices::IsPresent(const Disk& disk) const {
 }
 
 bool BlockDevices::HasNumber(uint32_t dev) const {
-  const std::string number = std::to_string(dev >> 20) + ":" + std::to_string(dev & 0xfffff);
-  return system_->Resolve("/sys/dev/block/" + number).ok();
+  return system_->Resolve("/sys/dev/block/" + KernelDevText(dev)).ok();
 }
 
 std::string BlockDevices::Census() const {

@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/kernel_dev.h"
 #include "base/process.h"
 #include "base/units.h"
 #include "capture/bpf/bpf_probe.h"
@@ -154,8 +155,7 @@ class BpfSource : public LiveSource {
 };
 
 QueueShape ShapeOf(const Disk& disk) {
-  return ReadQueueShape("/sys/dev/block/" + std::to_string(disk.dev >> 20) + ":" +
-                        std::to_string(disk.dev & 0xfffff));
+  return ReadQueueShape("/sys/dev/block/" + KernelDevText(disk.dev));
 }
 
 constexpr blktape_device kNoDevice = {.dev = ~0u, .base = 0, .tags = 0, .queues = 0};

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/kernel_dev.h"
 #include "base/units.h"
 #include "capture/export/exporter.h"
 
@@ -43,8 +44,8 @@ class Blktrace : public Exporter {
     for (const proto::Device& device : header.devices()) {
       // What was never a device of Linux gets numbers from the range for experiments (240).
       const bool known = device.major() != 0 || device.minor() != 0;
-      const uint32_t number =
-          known ? device.major() << 20 | (device.minor() & 0xfffff) : 240u << 20 | minor++;
+      const uint32_t number = known ? KernelDev(device.major(), KernelDevMinor(device.minor()))
+                                    : KernelDev(240, minor++);
       devices_.push_back(number);
     }
     if (header.has_start()) {

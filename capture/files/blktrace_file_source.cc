@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/kernel_dev.h"
 #include "base/ring_queue.h"
 #include "base/units.h"
 #include "capture/files/step_by_time.h"
@@ -225,13 +226,10 @@ Status BlktraceFileSource::Start() {
   for (const uint32_t dev : order) {
     Disk device;
     device.dev = dev;
-    const uint32_t major = dev >> 20;
-    const uint32_t minor = dev & 0xfffff;
     const auto name = names.find(dev);
-    device.description.set_name(
-        name != names.end() ? name->second : std::to_string(major) + ":" + std::to_string(minor));
-    device.description.set_major(major);
-    device.description.set_minor(minor);
+    device.description.set_name(name != names.end() ? name->second : KernelDevText(dev));
+    device.description.set_major(KernelDevMajor(dev));
+    device.description.set_minor(KernelDevMinor(dev));
     const Scan::Device& seen = found[dev];
     device.bio_based = seen.queued && seen.completed && !seen.issued;
     devices_.push_back(device);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/kernel_dev.h"
 #include "base/quantity.h"
 #include "base/ring_queue.h"
 #include "base/units.h"
@@ -49,13 +50,11 @@ class RowFileSource::Devices {
   void See(const BlockEvent& event) {
     auto [it, added] = events_.try_emplace(event.device, 0);
     if (added) {
-      const uint32_t major = event.device >> 20;
-      const uint32_t minor = event.device & 0xfffff;
-      it->second = Named(std::to_string(major) + ":" + std::to_string(minor));
+      it->second = Named(KernelDevText(event.device));
       Disk& disk = devices_[it->second].disk;
       disk.dev = event.device;
-      disk.description.set_major(major);
-      disk.description.set_minor(minor);
+      disk.description.set_major(KernelDevMajor(event.device));
+      disk.description.set_minor(KernelDevMinor(event.device));
     }
     Device& device = devices_[it->second];
     if (event.passthrough) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/kernel_dev.h"
 #include "base/units.h"
 #include "capture/import/fields.h"
 #include "capture/source/rwbs.h"
@@ -15,7 +16,7 @@ std::optional<uint32_t> ParseDevNumbers(std::string_view text) {
   const auto major = ParseUnsigned(text.substr(0, comma));
   const auto minor = ParseUnsigned(text.substr(comma + 1));
   if (!major || !minor || *major >= 4096 || *minor >= (1u << 20)) return std::nullopt;
-  return static_cast<uint32_t>(*major << 20 | *minor);
+  return KernelDev(static_cast<uint32_t>(*major), static_cast<uint32_t>(*minor));
 }
 
 bool SetOpByLetters(std::string_view rwbs, BlockEvent* event) {
