@@ -23,26 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* ObstacleText(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::kNone:
-      break;
-    case Obstacle::kInvalid:
-      return "a score that is not valid says nothing";
-    case Obstacle::kOtherTrace:
-      return "they were scored for different work: another trace, or another piece of it";
-    case Obstacle::kOtherRule:
-      return "they were measured by different rules, which are below";
-    case Obstacle::kOtherState:
-      return "they were measured in different states";
-    case Obstacle::kOtherReference:
-      return "their samples were scored against different references";
-    case Obstacle::kTooFewCycles:
-      return "it takes two cycles of each";
-  }
-  return "";
-}
-
 Sentence VerdictOf(const DriveComparison& all, const DrivePair& pair) {
   const Sentence::Words first = DriveName(all.drives[pair.first].label);
   const Sentence::Words second = DriveName(all.drives[pair.second].label);
@@ -66,21 +46,7 @@ Sentence VerdictOf(const DriveComparison& all, const DrivePair& pair) {
              {std::string(": ") + ObstacleText(pair.obstacle) + "."}},
             /*bad=*/true};
   }
-  const std::string interval =
-      "(" + TimesDigits(told.ratio_low) + " to " + TimesDigits(told.ratio_high) + ")";
-  if (told.verdict == Verdict::kTie) {
-    return {{first,
-             {" and "},
-             second,
-             {" tie for this work: the first is " + TimesDigits(told.ratio) + " " + interval +
-              " times as fast as the second."}}};
-  }
-  return {{first,
-           {" is "},
-           {TimesDigits(told.ratio) + " " + interval + " times", true},
-           {" as fast as "},
-           second,
-           {" for this work."}}};
+  return FasterSentence(first, second, told, {{" for this work"}});
 }
 
 // Same text for all drives, else "".

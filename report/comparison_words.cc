@@ -28,6 +28,40 @@ std::string TraceOf(const MeasuredScore& score) {
   return score.piece.empty() ? score.trace : score.trace + ", " + score.piece;
 }
 
+Sentence FasterSentence(const Sentence::Words& first, const Sentence::Words& second,
+                        const Comparison& told, const std::vector<Sentence::Words>& scope) {
+  const std::string times = TimesDigits(told.ratio) + " (" + TimesDigits(told.ratio_low) + " to " +
+                            TimesDigits(told.ratio_high) + ") times";
+  const bool tie = told.verdict == Verdict::kTie;
+  Sentence sentence;
+  sentence.words =
+      tie ? std::vector<Sentence::Words>{first, {" and "}, second, {" tie"}}
+          : std::vector<Sentence::Words>{first, {" is "}, {times, true}, {" as fast as "}, second};
+  sentence.words.insert(sentence.words.end(), scope.begin(), scope.end());
+  sentence.words.push_back({tie ? ": the first is " + times + " as fast as the second." : "."});
+  return sentence;
+}
+
+const char* ObstacleText(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      break;
+    case Obstacle::kInvalid:
+      return "a score that is not valid says nothing";
+    case Obstacle::kOtherTrace:
+      return "they were scored for different work: another trace, or another piece of it";
+    case Obstacle::kOtherRule:
+      return "they were measured by different rules, which are below";
+    case Obstacle::kOtherState:
+      return "they were measured in different states";
+    case Obstacle::kOtherReference:
+      return "their samples were scored against different references";
+    case Obstacle::kTooFewCycles:
+      return "it takes two cycles of each";
+  }
+  return "";
+}
+
 const char* ObstacleKey(Obstacle obstacle) {
   switch (obstacle) {
     case Obstacle::kNone:

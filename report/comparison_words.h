@@ -26,6 +26,12 @@ std::string ScoreDigits(const std::optional<double>& score);
 std::string IntervalText(const std::optional<double>& low, const std::optional<double>& high);
 // Name of the trace, and which piece of it.
 std::string TraceOf(const MeasuredScore& score);
+// "A is 1.42 (1.36 to 1.49) times as fast as B for this work.", or that they tie. `scope`: for
+// what, with a space before it.
+Sentence FasterSentence(const Sentence::Words& first, const Sentence::Words& second,
+                        const Comparison& told, const std::vector<Sentence::Words>& scope);
+// Why there is no verdict on two scores: the end of a sentence, without its full stop.
+const char* ObstacleText(Obstacle obstacle);
 // "other_rule", ...: the keys of JSON, which stay.
 const char* ObstacleKey(Obstacle obstacle);
 

@@ -21,24 +21,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* ObstacleText(const SuitePair& pair) {
+const char* ObstacleOf(const SuitePair& pair) {
   switch (pair.obstacle) {
-    case Obstacle::kNone:
-      break;
-    case Obstacle::kInvalid:
-      return "a score that is not valid says nothing";
     case Obstacle::kOtherTrace:
       return "their suites hold other traces or weights";
     case Obstacle::kOtherRule:
       return "they were measured by different rules";
-    case Obstacle::kOtherState:
-      return "they were measured in different states";
-    case Obstacle::kOtherReference:
-      return "their samples were scored against different references";
-    case Obstacle::kTooFewCycles:
-      return "it takes two cycles of each";
+    default:
+      return ObstacleText(pair.obstacle);
   }
-  return "";
 }
 
 Sentence VerdictOf(const SuiteComparison& all, const SuitePair& pair) {
@@ -53,28 +44,10 @@ Sentence VerdictOf(const SuiteComparison& all, const SuitePair& pair) {
       sentence.words.push_back({TraceOf(suite.traces[*pair.trace].score), false, true});
       sentence.words.push_back({": "});
     }
-    sentence.words.push_back({std::string(ObstacleText(pair)) + "."});
+    sentence.words.push_back({std::string(ObstacleOf(pair)) + "."});
     return sentence;
   }
-  const std::string interval =
-      "(" + TimesDigits(told.ratio_low) + " to " + TimesDigits(told.ratio_high) + ")";
-  if (told.verdict == Verdict::kTie) {
-    return {{first,
-             {" and "},
-             second,
-             {" tie for the suite "},
-             name,
-             {": the first is " + TimesDigits(told.ratio) + " " + interval +
-              " times as fast as the second."}}};
-  }
-  return {{first,
-           {" is "},
-           {TimesDigits(told.ratio) + " " + interval + " times", true},
-           {" as fast as "},
-           second,
-           {" for the suite "},
-           name,
-           {"."}}};
+  return FasterSentence(first, second, told, {{" for the suite "}, name});
 }
 
 // What the bars are drawn from: an invalid one looks invalid there too.
