@@ -1,10 +1,12 @@
 // A disk of known speed: a FUSE file system of one file, "disk", held in memory, whose requests
 // take as long as the command line says. A loop device with direct I/O over it is a disk.
 //
-//   known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS
+//   known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS LINK_NS_PER_BYTE
 //
-// A request waits for the unit that becomes free first, then takes its base time plus the time of
-// its bytes. It serves until FOLDER is unmounted. One thread takes requests, one answers them.
+// A request waits for a free unit, first come first served, and takes its base time plus the time
+// of its bytes there. Unless LINK_NS_PER_BYTE is 0, all bytes cross one link, one request at a
+// time, those of reads first: of a write before it asks for a unit, of a read once its unit is
+// done. It serves until FOLDER is unmounted. One thread takes requests, one answers them.
 #define FUSE_USE_VERSION 34
 
 #include <fcntl.h>
@@ -22,8 +24,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <thread>
 #include <vector>
@@ -44,14 +48,22 @@ struct Speed {
   int64_t write_ns = 0;
   int64_t flush_ns = 0;
   double ns_per_byte = 0;
+  double link_ns_per_byte = 0;
 };
 
-// Answers requests at their time. Any thread may add one.
-class Answers {
+int64_t NsOf(uint64_t bytes, double ns_per_byte) {
+  return static_cast<int64_t>(static_cast<double>(bytes) * ns_per_byte);
+}
+
+// What happens next: told the time for which it was asked.
+using Step = std::function<void(int64_t at_ns)>;
+
+// Does things at their time, in a thread of its own. Any thread may add one.
+class Clock {
  public:
-  void Add(int64_t at_ns, std::function<void()> reply) {
+  void Add(int64_t at_ns, Step step) {
     const std::lock_guard lock(mutex_);
-    waiting_.push({at_ns, next_++, std::move(reply)});
+    waiting_.push({at_ns, next_++, std::move(step)});
     changed_.notify_one();
   }
 
@@ -69,10 +81,10 @@ class Answers {
         changed_.wait_for(lock, std::chrono::nanoseconds(left_ns));
         continue;
       }
-      const std::function<void()> reply = waiting_.top().reply;
+      const Waiting next = waiting_.top();
       waiting_.pop();
       lock.unlock();
-      reply();
+      next.step(next.at_ns);
       lock.lock();
     }
   }
@@ -84,20 +96,63 @@ class Answers {
   }
 
  private:
-  struct Answer {
+  struct Waiting {
     int64_t at_ns;
     uint64_t number;
-    std::function<void()> reply;
-    bool operator<(const Answer& other) const {
+    Step step;
+    bool operator<(const Waiting& other) const {
       return std::pair(at_ns, number) > std::pair(other.at_ns, other.number);
     }
   };
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::priority_queue<Answer> waiting_;
+  std::priority_queue<Waiting> waiting_;
   uint64_t next_ = 0;
   bool ended_ = false;
+};
+
+// Serves as many at a time as it is wide, the urgent ones first, else in order. Any thread may use
+// it.
+class Stage {
+ public:
+  Stage(Clock* clock, int width) : clock_(clock), free_(width) {}
+
+  // Asks at `at_ns` to be served for `for_ns`; `then` follows.
+  void Enter(int64_t at_ns, int64_t for_ns, bool urgent, Step then) {
+    const std::lock_guard lock(mutex_);
+    (urgent ? urgent_ : others_).push_back({at_ns, for_ns, std::move(then)});
+    Start(at_ns);
+  }
+
+ private:
+  struct Job {
+    int64_t at_ns;
+    int64_t for_ns;
+    Step then;
+  };
+
+  void Start(int64_t at_ns) {
+    std::deque<Job>& jobs = urgent_.empty() ? others_ : urgent_;
+    if (free_ == 0 || jobs.empty()) return;
+    --free_;
+    const Job job = std::move(jobs.front());
+    jobs.pop_front();
+    clock_->Add(std::max(job.at_ns, at_ns) + job.for_ns, [this, then = job.then](int64_t end_ns) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++free_;
+        Start(end_ns);
+      }
+      then(end_ns);
+    });
+  }
+
+  Clock* const clock_;
+  std::mutex mutex_;
+  int free_;
+  std::deque<Job> urgent_;
+  std::deque<Job> others_;
 };
 
 struct Disk {
@@ -105,14 +160,16 @@ struct Disk {
   char* data = nullptr;
   uint64_t size_bytes = 0;
   Speed speed;
-  std::vector<int64_t> unit_free_ns;  // of the thread that takes requests
-  Answers answers;
+  Clock clock;
+  std::optional<Stage> units;
+  std::optional<Stage> link;
 
-  int64_t DoneNs(int64_t base_ns, uint64_t bytes) {
-    auto unit = std::min_element(unit_free_ns.begin(), unit_free_ns.end());
-    const auto bytes_ns = static_cast<int64_t>(static_cast<double>(bytes) * speed.ns_per_byte);
-    *unit = std::max(*unit, NowNs()) + base_ns + bytes_ns;
-    return *unit;
+  void Unit(int64_t at_ns, int64_t base_ns, uint64_t bytes, Step then) {
+    units->Enter(at_ns, base_ns + NsOf(bytes, speed.ns_per_byte), false, std::move(then));
+  }
+  void Cross(int64_t at_ns, uint64_t bytes, bool urgent, Step then) {
+    if (speed.link_ns_per_byte == 0) return then(at_ns);
+    link->Enter(at_ns, NsOf(bytes, speed.link_ns_per_byte), urgent, std::move(then));
   }
 };
 
@@ -162,8 +219,10 @@ void Open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
 void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info*) {
   const auto from = std::min<uint64_t>(offset, disk.size_bytes);
   const size_t bytes = std::min<uint64_t>(size, disk.size_bytes - from);
-  disk.answers.Add(disk.DoneNs(disk.speed.read_ns, bytes),
-                   [=] { fuse_reply_buf(request, disk.data + from, bytes); });
+  disk.Unit(NowNs(), disk.speed.read_ns, bytes, [=](int64_t at_ns) {
+    disk.Cross(at_ns, bytes, true,
+               [=](int64_t) { fuse_reply_buf(request, disk.data + from, bytes); });
+  });
 }
 
 void Write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
@@ -173,19 +232,20 @@ void Write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t 
     return;
   }
   memcpy(disk.data + offset, data, size);
-  disk.answers.Add(disk.DoneNs(disk.speed.write_ns, size),
-                   [=] { fuse_reply_write(request, size); });
+  disk.Cross(NowNs(), size, false, [=](int64_t at_ns) {
+    disk.Unit(at_ns, disk.speed.write_ns, size, [=](int64_t) { fuse_reply_write(request, size); });
+  });
 }
 
 void Sync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
-  disk.answers.Add(disk.DoneNs(disk.speed.flush_ns, 0), [=] { fuse_reply_err(request, 0); });
+  disk.Unit(NowNs(), disk.speed.flush_ns, 0, [=](int64_t) { fuse_reply_err(request, 0); });
 }
 
 // Discards and write zeroes of the loop device.
 void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length,
               fuse_file_info*) {
   const int error = fallocate(disk.fd, mode, offset, length) == 0 ? 0 : errno;
-  disk.answers.Add(disk.DoneNs(disk.speed.write_ns, 0), [=] { fuse_reply_err(request, error); });
+  disk.Unit(NowNs(), disk.speed.write_ns, 0, [=](int64_t) { fuse_reply_err(request, error); });
 }
 
 [[noreturn]] void Fail(const char* what) {
@@ -196,18 +256,20 @@ void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t leng
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8) {
-    fprintf(
-        stderr,
-        "usage: known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS\n");
+  if (argc != 9) {
+    fprintf(stderr,
+            "usage: known_disk_program FOLDER SIZE_MIB READ_US WRITE_US FLUSH_US NS_PER_BYTE UNITS "
+            "LINK_NS_PER_BYTE\n");
     return 2;
   }
   disk.size_bytes = strtoull(argv[2], nullptr, 10) << 20;
   disk.speed = {.read_ns = atoll(argv[3]) * 1000,
                 .write_ns = atoll(argv[4]) * 1000,
                 .flush_ns = atoll(argv[5]) * 1000,
-                .ns_per_byte = atof(argv[6])};
-  disk.unit_free_ns.assign(std::max(1, atoi(argv[7])), 0);
+                .ns_per_byte = atof(argv[6]),
+                .link_ns_per_byte = atof(argv[8])};
+  disk.units.emplace(&disk.clock, std::max(1, atoi(argv[7])));
+  disk.link.emplace(&disk.clock, 1);
   disk.fd = memfd_create("known_disk", MFD_CLOEXEC);
   if (disk.fd < 0 || ftruncate(disk.fd, static_cast<off_t>(disk.size_bytes)) != 0) {
     Fail("memory");
@@ -229,9 +291,9 @@ int main(int argc, char** argv) {
   fuse_args arguments = FUSE_ARGS_INIT(1, words);
   fuse_session* session = fuse_session_new(&arguments, &operations, sizeof operations, nullptr);
   if (session == nullptr || fuse_session_mount(session, argv[1]) != 0) return 1;
-  std::thread answering([] { disk.answers.Serve(); });
+  std::thread answering([] { disk.clock.Serve(); });
   const int status = fuse_session_loop(session);
-  disk.answers.End();
+  disk.clock.End();
   answering.join();
   fuse_session_unmount(session);
   fuse_session_destroy(session);

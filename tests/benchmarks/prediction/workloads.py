@@ -5,6 +5,7 @@ FOLDER is the mount point of DEVICE. `prepare` lays out what the work needs and 
 """
 
 import argparse
+import contextlib
 import mmap
 import os
 import random
@@ -225,6 +226,15 @@ class Build:
             subprocess.run(["gcc", "-c", "-O0", name + ".c"], check=True, cwd=place.folder)
 
 
+def give_way():
+    """What the kernel does for the disk goes before what the work computes: else the disk would be slower than it says
+    whenever the work computes. A session has a priority of its own where the kernel groups processes by session."""
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
+    os.setsid()
+    with contextlib.suppress(FileNotFoundError), open("/proc/self/autogroup", "w", encoding="ascii") as file:
+        file.write("19")
+
+
 WORKLOADS = {"desktop": Desktop, "overlap": Overlap, "copy": Copy, "fsync": Fsync, "mmap": Mmap, "build": Build}
 
 
@@ -242,6 +252,7 @@ def main():
         workload.prepare(place)
         place.forget_caches()
     else:
+        give_way()
         workload.work(place)
 
 
