@@ -13,7 +13,8 @@
 
 namespace blktape {
 
-void TraceCopier::Keep(const Status& status) {
+void TraceCopier::Hold(ArrivalHold::Message message) {
+  const Status status = hold_.Push(std::move(message));
   if (status_.ok()) status_ = status;
 }
 
@@ -24,28 +25,39 @@ void TraceCopier::OnLoss(const proto::Loss& loss) {
     return;
   }
   proto::Loss edited = loss;
-  if (EditLoss(&edited)) Keep(writer_->WriteLoss(edited));
+  if (!EditLoss(&edited)) return;
+  Hold([this, edited] { return writer_->WriteLoss(edited); });
 }
 
 void TraceCopier::OnMark(const proto::Mark& mark) {
   proto::Mark edited = mark;
-  if (EditMark(&edited)) Keep(writer_->WriteMark(edited));
+  if (!EditMark(&edited)) return;
+  Hold([this, edited] { return writer_->WriteMark(edited); });
 }
 
 void TraceCopier::OnAnchor(const proto::ClockAnchor& anchor) {
   proto::ClockAnchor edited = anchor;
   if (!EditAnchor(&edited)) return;
   last_anchor_ = edited;
-  Keep(writer_->WriteAnchor(edited));
+  Hold([this, edited] { return writer_->WriteAnchor(edited); });
 }
 
 void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
   if (!KeepsQueuedSizes()) return;
-  for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
-    writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
-  }
-  writer_->CountQueued(Op::kFlush, 0, sizes.flushes_asked());
-  writer_->CountFlaggedWrites(sizes.flagged_writes());
+  Hold([this, sizes] {
+    for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
+      writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
+    }
+    writer_->CountQueued(Op::kFlush, 0, sizes.flushes_asked());
+    writer_->CountFlaggedWrites(sizes.flagged_writes());
+    return OkStatus();
+  });
+}
+
+void TraceCopier::OnUnknown(const proto::Message& message) {
+  ++unknown_messages_;
+  if (!KeepsUnknown()) return;
+  Hold([this, message] { return writer_->WriteUnknown(message); });
 }
 
 std::optional<uint32_t> TraceCopier::NewProcessId(std::string_view name, uint32_t id) {
@@ -67,9 +79,10 @@ Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
     const std::string_view name = id ? reader->ProcessName(*id) : std::string_view();
     if (!Edit(&record, name)) return OkStatus();
     if (id && record.process) record.process = NewProcessId(name, *id);
-    return writer_->Write(record);
+    return hold_.Push(record);
   }));
-  return status_;
+  RETURN_IF_ERROR(status_);
+  return hold_.Finish();
 }
 
 TraceWriterOptions PackedTraceOptions() {
@@ -113,11 +126,13 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
                        .unknown_messages = copier.unknown_messages()};
 }
 
-bool HasShortFrames(uint64_t frames, uint64_t records) {
+bool IsWorthRewriting(uint64_t frames, const TraceWriter& writer) {
   // With more records per frame, rewriting saves less than 3 % (docs/trace_format.md).
   constexpr uint64_t kShortFrameRecords = 4096;
   constexpr uint64_t kMinShortFrames = 8;
-  return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
+  const bool short_frames =
+      frames >= kMinShortFrames && writer.records() / kShortFrameRecords < frames;
+  return short_frames || !writer.in_order();
 }
 
 bool CompactInPlace(const std::string& path, const SinkWrap& wrap,

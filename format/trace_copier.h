@@ -10,13 +10,16 @@
 
 #include "base/byte_stream.h"
 #include "base/status.h"
+#include "format/arrival_hold.h"
+#include "format/io_record.h"
 #include "format/trace_reader.h"
 #include "format/trace_writer.h"
 
 namespace blktape {
 
 // Copies a trace: records, losses (also those that the reader finds), anchors, marks, queued sizes
-// and process names, each at its place. Process ids may change; an id whose name is lost becomes
+// and process names, each at its place. Records that are out of the order of arrival are put in
+// order, as far as ArrivalHold can. Process ids may change; an id whose name is lost becomes
 // absent. A subclass may change records or leave them out. Not thread-safe.
 class TraceCopier : public TraceObserver {
  public:
@@ -52,15 +55,13 @@ class TraceCopier : public TraceObserver {
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnMark(const proto::Mark& mark) override;
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
-  void OnUnknown(const proto::Message& message) override {
-    ++unknown_messages_;
-    if (KeepsUnknown()) Keep(writer_->WriteUnknown(message));
-  }
+  void OnUnknown(const proto::Message& message) override;
   void OnUnknownColumns() override { ++unknown_columns_; }
-  void Keep(const Status& status);
+  void Hold(ArrivalHold::Message message);
   std::optional<uint32_t> NewProcessId(std::string_view name, uint32_t id);
 
   TraceWriter* writer_ = nullptr;
+  ArrivalHold hold_{[this](const IoRecord& record) { return writer_->Write(record); }};
   Status status_;  // the first failure inside a callback
   std::optional<proto::ClockAnchor> last_anchor_;
   bool harmlessly_damaged_ = false;
@@ -96,10 +97,12 @@ using SinkWrap = std::function<std::unique_ptr<ByteSink>(std::unique_ptr<ByteSin
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
                                    const TraceWriterOptions& options, const SinkWrap& wrap = {});
 
-// Whether a trace with this many frames and records has enough short frames to be worth rewriting.
-bool HasShortFrames(uint64_t frames, uint64_t records);
+// Whether a trace that `writer` has finished gains by being rewritten: with that many frames it has
+// enough short ones, or its records are not in order of arrival.
+bool IsWorthRewriting(uint64_t frames, const TraceWriter& writer);
 
-// Rewrites the finished trace at `path` with full-size frames, in place. There is a complete trace
+// Rewrites the finished trace at `path` with full-size frames, in place, and puts records in order
+// of arrival where at most ArrivalHold::kCapacity others lie between. There is a complete trace
 // at `path` at every moment. False, and nothing changes, if the trace is not whole or there is no
 // space for a second file of its size. Takes about a second per 2 million records.
 bool CompactInPlace(const std::string& path, const SinkWrap& wrap = {},

@@ -42,6 +42,7 @@ class TraceFileWriter : public TraceWriter {
   void CountFlaggedWrites(uint64_t count) override { writer_->CountFlaggedWrites(count); }
   const LossTally& loss_tally() const override { return writer_->loss_tally(); }
   uint64_t records() const override { return writer_->records(); }
+  bool in_order() const override { return writer_->in_order(); }
   uint64_t bytes_written() const override { return writer_->bytes_written(); }
 
   Status FlushFrame(bool sync) override {
@@ -55,7 +56,7 @@ class TraceFileWriter : public TraceWriter {
     RETURN_IF_ERROR(writer_->Finish(extra));
     RETURN_IF_ERROR(file_.GiveName());
     // Whole, on the disk and named: what follows can only improve on it.
-    if (options_.compact && HasShortFrames(flushed_frames_, records())) {
+    if (options_.compact && IsWorthRewriting(flushed_frames_, *writer_)) {
       (void)CompactInPlace(path_, {}, options_);
     }
     return OkStatus();

@@ -140,6 +140,7 @@ class TraceWriterImpl : public TraceWriter {
 
   const LossTally& loss_tally() const override { return losses_; }
   uint64_t records() const override { return records_; }
+  bool in_order() const override { return late_ns_max_ == 0; }
   uint64_t bytes_written() const override { return frames_.offset_bytes(); }
 
  private:

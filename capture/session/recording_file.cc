@@ -94,7 +94,7 @@ Status RecordingFile::Finish(const proto::Summary& extra) {
 }
 
 void RecordingFile::Compact(const SinkWrap& wrap) {
-  if (!HasShortFrames(frames_, writer_->records()) || !CompactInPlace(path_, wrap)) return;
+  if (!IsWorthRewriting(frames_, *writer_) || !CompactInPlace(path_, wrap)) return;
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path_, error);
   if (!error) compact_bytes_ = bytes;

@@ -40,6 +40,7 @@ class RecordingFile : public TraceWriter {
   Status Finish(const proto::Summary& extra) override;
   const LossTally& loss_tally() const override { return writer_->loss_tally(); }
   uint64_t records() const override { return writer_->records(); }
+  bool in_order() const override { return writer_->in_order(); }
   uint64_t bytes_written() const override {
     return compact_bytes_.value_or(writer_->bytes_written());
   }
@@ -48,8 +49,8 @@ class RecordingFile : public TraceWriter {
   // disk is left alone: anchors go with the next record.
   Status Tick();
 
-  // Rewrites the finished trace with full frames, where they are short; after Finish(). May take
-  // seconds. `wrap` as in CompactInPlace.
+  // Rewrites the finished trace with full frames, where they are short, and in order of arrival;
+  // after Finish(). May take seconds. `wrap` as in CompactInPlace.
   void Compact(const SinkWrap& wrap = {});
 
   bool paused() const { return paused_since_ns_.has_value(); }

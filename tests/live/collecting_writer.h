@@ -47,6 +47,7 @@ class CollectingWriter : public TraceWriter {
   Status Finish(const proto::Summary& /*extra*/) override { return OkStatus(); }
   const LossTally& loss_tally() const override { return tally; }
   uint64_t records() const override { return ios.size(); }
+  bool in_order() const override { return true; }
   uint64_t bytes_written() const override { return 0; }
 
   // Those queued by `pid`.

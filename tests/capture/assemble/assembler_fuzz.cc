@@ -36,6 +36,7 @@ class CountingWriter : public TraceWriter {
   Status Finish(const proto::Summary& /*extra*/) override { return OkStatus(); }
   const LossTally& loss_tally() const override { return tally_; }
   uint64_t records() const override { return records_; }
+  bool in_order() const override { return true; }
   uint64_t bytes_written() const override { return 0; }
 
  private:
