@@ -1,6 +1,7 @@
 #include "replay/engine/kernel_engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -19,7 +20,8 @@ KernelEngine::KernelEngine(const EngineOptions& options)
     : targets_(options.targets),
       depth_(options.depth),
       clock_(options.clock),
-      slots_(options.depth) {
+      slots_(options.depth),
+      flush_orders_(options.targets.size()) {
   free_.reserve(depth_);
   for (uint32_t slot = depth_; slot > 0; --slot) free_.push_back(slot - 1);
   ready_.reserve(depth_);
@@ -47,14 +49,50 @@ void KernelEngine::HandToPool(uint32_t slot, const EngineStep& step) {
   pool_->Submit(slot, target(slot).fd(), target(slot).is_block_device(), step);
 }
 
+// Null if the request has no flush, or none of a block device.
+FlushOrder* KernelEngine::FlushOrderOf(uint32_t slot) {
+  const EngineRequest& request = slots_[slot].request();
+  const bool flushes =
+      request.op == Op::kFlush ||
+      (request.op == Op::kWrite && (request.flags & (kFlagPreflush | kFlagFua)) != 0);
+  return flushes && target(slot).is_block_device() ? &flush_orders_[request.target] : nullptr;
+}
+
+void KernelEngine::IssueReady(FlushOrder* order) {
+  while (const std::optional<uint32_t> held = order->TakeReady()) {
+    Issue(*held, slots_[*held].Next());
+  }
+}
+
+void KernelEngine::IssueNext(uint32_t slot) {
+  const EngineStep step = slots_[slot].Next();
+  FlushOrder* const order = FlushOrderOf(slot);
+  if (order == nullptr) return Issue(slot, step);
+  using Kind = FlushOrder::Kind;
+  const EngineRequest& request = slots_[slot].request();
+  Kind kind = Kind::kData;
+  if (step.op == Op::kFlush) {
+    kind = request.op == Op::kWrite && request.bytes > 0 ? Kind::kPreflush : Kind::kFlush;
+  } else if (step.durable && !target(slot).abilities().fua) {
+    kind = Kind::kDurable;
+  }
+  if (order->Submit(slot, kind)) Issue(slot, step);
+  IssueReady(order);
+}
+
+void KernelEngine::Release(uint32_t slot) {
+  free_.push_back(slot);
+  FlushOrder* const order = FlushOrderOf(slot);
+  if (order == nullptr) return;
+  order->Complete(slot);
+  IssueReady(order);
+}
+
 void KernelEngine::Finish(uint32_t slot, int64_t result) {
   RequestProgress& progress = slots_[slot];
-  if (!progress.Book(result, now_ns_)) {
-    Issue(slot, progress.Next());
-    return;
-  }
+  if (!progress.Book(result, now_ns_)) return IssueNext(slot);
   ready_.push_back(progress.Completion(now_ns_));
-  free_.push_back(slot);
+  Release(slot);
 }
 
 Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
@@ -70,7 +108,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
       free_.push_back(slot);
       continue;
     }
-    Issue(slot, slots_[slot].Next());
+    IssueNext(slot);
   }
   RETURN_IF_ERROR(Push());
   return count;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "replay/engine/engine.h"
 #include "replay/engine/engine_options.h"
+#include "replay/engine/flush_order.h"
 #include "replay/engine/request_progress.h"
 #include "replay/engine/sync_pool.h"
 
@@ -64,6 +65,12 @@ class KernelEngine : public Engine {
 
  private:
   Status AttachOnce();
+  // Issues the next step of the request in `slot`, unless it is a flush that has to wait.
+  void IssueNext(uint32_t slot);
+  void IssueReady(FlushOrder* order);
+  // The request in `slot` is complete.
+  void Release(uint32_t slot);
+  FlushOrder* FlushOrderOf(uint32_t slot);
   size_t TakeReady(std::span<EngineCompletion> out);
   Status Gather();
 
@@ -73,7 +80,8 @@ class KernelEngine : public Engine {
   bool attached_ = false;
   std::vector<RequestProgress> slots_;
   std::vector<uint32_t> free_;
-  std::vector<EngineCompletion> ready_;  // from ready_begin_ on
+  std::vector<FlushOrder> flush_orders_;  // by target
+  std::vector<EngineCompletion> ready_;   // from ready_begin_ on
   size_t ready_begin_ = 0;
   uint32_t in_flight_ = 0;  // accepted and not yet reaped
   std::unique_ptr<SyncPool> pool_;
