@@ -27,8 +27,8 @@ struct TraceWriterOptions {
 // file to PATH. A writer that is destroyed before Finish leaves the .partial, which is readable and
 // recognisable as unfinished (format/recover.h makes a finished trace from it). The writer holds a
 // lock (flock) on the .partial. Memory: one frame, whatever the length of the trace, plus 8 bytes
-// per frame for the seek table and at most 2 MiB for the index, thrice that in Finish(). Not
-// thread-safe.
+// per frame for the seek table and at most 2 MiB for the index, thrice that in Finish(); and where
+// that rewrites the file, what ArrivalHold holds. Not thread-safe.
 class TraceWriter {
  public:
   // kAlreadyExists if `path` or `path`.partial exists; then nothing is changed. Files have mode

@@ -24,8 +24,9 @@ struct EngineStep {
 // A write with PREFLUSH becomes a flush and, when the flush is complete, the write: the kernel has
 // no interface that does both on a block device at once. The drive gets the same commands as for a
 // flagged write of a file system, but the time between flush and write includes a round trip
-// through user space. FUA is requested with RWF_DSYNC. In direct writes to a block device the
-// kernel turns it into REQ_FUA or, if the drive lacks FUA, into a write and a flush.
+// through user space, in which FlushOrder keeps other flushes back. FUA is requested with
+// RWF_DSYNC. In direct writes to a block device the kernel turns it into REQ_FUA or, if the drive
+// lacks FUA, into a write and a flush.
 class RequestProgress {
  public:
   // Starts a new request and forgets the previous one. Returns 0, or the errno with which `request`
