@@ -67,7 +67,9 @@ void ArrivalOrder::AddWait(const RecordColumns& columns, size_t index) {
                              std::min(columns.backlog_ns[index], static_cast<uint64_t>(late_ns)));
   }
   waits_in_order_.Push(from_ns, std::max(from_ns, complete_ns));
-  waits_in_order_.Release(watermark_ns_,
+  // A result is in the order of its plan; in a closed loop I/Os are due in another one.
+  const bool result = (has & Fields::kOrdinal) != 0;
+  waits_in_order_.Release(result ? std::numeric_limits<int64_t>::min() : watermark_ns_,
                           [this](int64_t start, int64_t end) { waits_.Add(start, end); });
 }
 

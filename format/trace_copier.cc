@@ -126,13 +126,11 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
                        .unknown_messages = copier.unknown_messages()};
 }
 
-bool IsWorthRewriting(uint64_t frames, const TraceWriter& writer) {
+bool HasShortFrames(uint64_t frames, uint64_t records) {
   // With more records per frame, rewriting saves less than 3 % (docs/trace_format.md).
   constexpr uint64_t kShortFrameRecords = 4096;
   constexpr uint64_t kMinShortFrames = 8;
-  const bool short_frames =
-      frames >= kMinShortFrames && writer.records() / kShortFrameRecords < frames;
-  return short_frames || !writer.in_order();
+  return frames >= kMinShortFrames && records / kShortFrameRecords < frames;
 }
 
 bool CompactInPlace(const std::string& path, const SinkWrap& wrap,

@@ -97,9 +97,8 @@ using SinkWrap = std::function<std::unique_ptr<ByteSink>(std::unique_ptr<ByteSin
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
                                    const TraceWriterOptions& options, const SinkWrap& wrap = {});
 
-// Whether a trace that `writer` has finished gains by being rewritten: with that many frames it has
-// enough short ones, or its records are not in order of arrival.
-bool IsWorthRewriting(uint64_t frames, const TraceWriter& writer);
+// Whether a trace with this many frames and records has enough short frames to be worth rewriting.
+bool HasShortFrames(uint64_t frames, uint64_t records);
 
 // Rewrites the finished trace at `path` with full-size frames, in place, and puts records in order
 // of arrival where at most ArrivalHold::kCapacity others lie between. There is a complete trace

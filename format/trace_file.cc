@@ -56,7 +56,7 @@ class TraceFileWriter : public TraceWriter {
     RETURN_IF_ERROR(writer_->Finish(extra));
     RETURN_IF_ERROR(file_.GiveName());
     // Whole, on the disk and named: what follows can only improve on it.
-    if (options_.compact && IsWorthRewriting(flushed_frames_, *writer_)) {
+    if (options_.compact && HasShortFrames(flushed_frames_, records())) {
       (void)CompactInPlace(path_, {}, options_);
     }
     return OkStatus();

@@ -18,8 +18,8 @@ struct TraceWriterOptions {
   // Larger frames need slightly less space per record, but a damaged frame loses more records.
   uint32_t records_per_frame = 32768;
   // Only for Create(): if FlushFrame ended most frames early, Finish() rewrites them into full
-  // ones, which saves a fifth of the file; and it puts records in order of arrival that are not.
-  // Either takes about a second per 2 million records.
+  // ones, as CompactInPlace does. This saves a fifth of the file and takes about a second per 2
+  // million records.
   bool compact = true;
 };
 
@@ -44,8 +44,7 @@ class TraceWriter {
   // The id of `name` in the process dictionary; the same name gets the same id.
   virtual uint32_t ProcessId(std::string_view name) = 0;
 
-  // Records should come in order of arrival; one that is out of order is stored as it is, until
-  // Finish() may put it in its place (see `compact`). After a
+  // Records should come in order of arrival; one that is out of order is stored as it is. After a
   // failed write every later call returns the same failure. kInvalidArgument, and nothing is
   // written, if the header has no such device.
   virtual Status Write(const IoRecord& record) = 0;

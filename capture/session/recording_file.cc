@@ -94,7 +94,8 @@ Status RecordingFile::Finish(const proto::Summary& extra) {
 }
 
 void RecordingFile::Compact(const SinkWrap& wrap) {
-  if (!IsWorthRewriting(frames_, *writer_) || !CompactInPlace(path_, wrap)) return;
+  const bool worth_it = HasShortFrames(frames_, writer_->records()) || !writer_->in_order();
+  if (!worth_it || !CompactInPlace(path_, wrap)) return;
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path_, error);
   if (!error) compact_bytes_ = bytes;

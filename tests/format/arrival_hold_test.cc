@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,18 @@
 namespace blktape {
 namespace {
 
+IoRecord RecordOf(uint64_t bytes, std::optional<int64_t> arrival_ns) {
+  IoRecord record;
+  record.bytes = bytes;
+  record.queue_ns = arrival_ns;
+  return record;
+}
+
 // What left, in order: "N" for the record of N bytes, or the text of a message.
 class ArrivalHoldTest : public testing::Test {
  protected:
   void Record(uint64_t name, int64_t arrival_ns) {
-    EXPECT_TRUE(hold_.Push(IoRecord{.bytes = name, .queue_ns = arrival_ns}).ok());
+    EXPECT_TRUE(hold_.Push(RecordOf(name, arrival_ns)).ok());
   }
   void Message(const std::string& text) {
     EXPECT_TRUE(hold_
@@ -59,7 +67,7 @@ TEST_F(ArrivalHoldTest, RecordsOfOneTimeStayAsTheyCame) {
 
 TEST_F(ArrivalHoldTest, ARecordWithoutATimeStaysBehindTheOneBeforeIt) {
   Record(1, 100);
-  EXPECT_TRUE(hold_.Push(IoRecord{.bytes = 7}).ok());
+  EXPECT_TRUE(hold_.Push(RecordOf(7, std::nullopt)).ok());
   Record(3, 300);
   EXPECT_EQ(Finished(), (Left{"1", "7", "3"}));
 }
@@ -94,7 +102,7 @@ TEST_F(ArrivalHoldTest, OneFurtherOffLeavesAsSoonAsItCan) {
 
 TEST_F(ArrivalHoldTest, AFailureIsTold) {
   ArrivalHold full([](const IoRecord&) { return Status(StatusCode::kUnavailable, "no space"); });
-  EXPECT_TRUE(full.Push(IoRecord{.queue_ns = 1}).ok());
+  EXPECT_TRUE(full.Push(RecordOf(1, 1)).ok());
   EXPECT_EQ(full.Finish().message(), "no space");
 }
 
