@@ -93,6 +93,17 @@ TEST(ProfileTest, ForegroundWaitInAResultLeavesOutTheHostsLateness) {
   EXPECT_EQ(ProfileOf({late, blocked}).wait_ns, (60 - 30) + (160 - 100));
 }
 
+// A closed loop's I/Os are due in another order than that of the plan: one that is due last, then a
+// thousand that were due one after the other before it, 10 ns of waiting each.
+TEST(ProfileTest, WaitOfAResultDoesNotDependOnTheOrderOfItsPlan) {
+  std::vector<IoRecord> records = {Io(Op::kRead, 0, 4096, {1'000'000, 1'000'000, 1'000'007})};
+  for (int64_t i = 0; i < 1000; ++i) {
+    records.push_back(Io(Op::kRead, 0, 4096, {100 * i, 100 * i, 100 * i + 10}));
+  }
+  for (size_t i = 0; i < records.size(); ++i) records[i].ordinal = i;
+  EXPECT_EQ(ProfileOf(records).wait_ns, 7 + 1000 * 10);
+}
+
 TEST(ProfileTest, CountsByOperation) {
   const Profile profile = ProfileOf({
       Io(Op::kRead, 0, 4096, {0, 10, 20}),
