@@ -1,6 +1,7 @@
 #include "analysis/issue_order.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "analysis/in_flight.h"
@@ -95,6 +96,7 @@ void IssueOrder::Add(ProfileBatch* batch) {
   batch->addresses.clear();
   if (list_all_) batch->issued.reserve(columns.count + kRows);
   if (list_addresses_) batch->addresses.reserve(columns.count + kRows);
+  if (!result_ && columns.count > 0) result_ = columns.Has(0, Fields::kOrdinal);
   int64_t watermark_ns = watermark_ns_;
   for (size_t begin = 0; begin < columns.count; begin += kRows) {
     const size_t end = std::min(columns.count, begin + kRows);
@@ -119,7 +121,7 @@ void IssueOrder::Add(ProfileBatch* batch) {
                       .completed = completed,
                       .data = addressed && (batch->kinds[i] & ProfileBatch::kData) != 0,
                       .write = columns.op[i] == static_cast<uint8_t>(Op::kWrite)},
-                     watermark_ns);
+                     *result_ ? std::numeric_limits<int64_t>::min() : watermark_ns);
     }
     const std::vector<ProfiledIo>& items = in_order_.Order();
     AddLeft(std::span(items).first(in_order_.Leaving()), batch);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,9 @@ class IssueOrder {
   const bool list_addresses_;
   const bool list_all_;
   int64_t watermark_ns_ = std::numeric_limits<int64_t>::min();
+  // As the first record tells. A result is in the order of its plan; in a closed loop I/Os are
+  // issued in another one, so none leaves before there are too many.
+  std::optional<bool> result_;
   ReorderRun<ProfiledIo> in_order_;
   DepthMeter depth_;
   UnionMeasure data_busy_;

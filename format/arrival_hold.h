@@ -17,9 +17,10 @@ namespace blktape {
 
 // Puts the records of a trace in the order in which they arrived, where at most kCapacity others
 // lie between a record and its place; one that is further off leaves as soon as it can. Records
-// that arrived at one time, or of which that is not known, stay in the order in which they came.
-// What is not a record stays behind what arrived before it came. Memory: kCapacity records, and as
-// many again where most are out of order. Not thread-safe.
+// that arrived at one time, or of which that is not known, stay in the order in which they came; so
+// do those of a replay's result, whose order is that of its plan. What is not a record stays behind
+// what arrived before it came. Memory: kCapacity records, and as many again where most are out of
+// order. Not thread-safe.
 class ArrivalHold {
  public:
   static constexpr size_t kCapacity = (size_t{1} << 15) - 1;
@@ -32,7 +33,8 @@ class ArrivalHold {
 
   // What leaves is written, or called, within these calls; the first failure is returned.
   Status Push(const IoRecord& record) {
-    const int64_t arrival_ns = record.arrival_ns().value_or(watermark_ns_);
+    const int64_t arrival_ns =
+        record.ordinal ? watermark_ns_ : record.arrival_ns().value_or(watermark_ns_);
     const bool late = arrival_ns < watermark_ns_;
     watermark_ns_ = std::max(watermark_ns_, arrival_ns);
     Held held{.arrival_ns = arrival_ns, .number = next_++, .record = record, .message = {}};

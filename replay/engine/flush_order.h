@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -15,9 +14,16 @@ namespace blktape {
 // PREFLUSH began, too. Of two separate requests the block layer cannot know that they belong
 // together: a flush asked for meanwhile would begin between them, and the one after the write would
 // have to wait for it. So this class holds such flushes back until the write is submitted, from
-// when on the block layer defers them itself. Requests are known by their slots. Not thread-safe.
+// when on the block layer defers them itself. Requests are known by their slots. Nothing is
+// allocated after construction. Not thread-safe.
 class FlushOrder {
  public:
+  // `depth`: of so many requests at a time.
+  explicit FlushOrder(uint32_t depth) {
+    in_flight_.reserve(depth);
+    held_.reserve(depth);
+  }
+
   // What a step asks of the block layer.
   enum class Kind : uint8_t {
     kFlush,
@@ -52,7 +58,7 @@ class FlushOrder {
   std::optional<uint32_t> TakeReady() {
     if (held_.empty() || Between()) return std::nullopt;
     const Entry ready = held_.front();
-    held_.pop_front();
+    held_.erase(held_.begin());
     in_flight_.push_back(ready);
     return ready.slot;
   }
@@ -75,7 +81,7 @@ class FlushOrder {
   }
 
   std::vector<Entry> in_flight_;  // oldest first
-  std::deque<Entry> held_;
+  std::vector<Entry> held_;       // likewise
 };
 
 }  // namespace blktape

@@ -20,8 +20,9 @@ KernelEngine::KernelEngine(const EngineOptions& options)
     : targets_(options.targets),
       depth_(options.depth),
       clock_(options.clock),
-      slots_(options.depth),
-      flush_orders_(options.targets.size()) {
+      slots_(options.depth) {
+  flush_orders_.reserve(targets_.size());
+  for (size_t i = 0; i < targets_.size(); ++i) flush_orders_.emplace_back(depth_);
   free_.reserve(depth_);
   for (uint32_t slot = depth_; slot > 0; --slot) free_.push_back(slot - 1);
   ready_.reserve(depth_);

@@ -107,6 +107,7 @@ struct PlainProfile::Impl {
   int64_t last_event_ns = 0;
   ReorderBuffer<Issued> in_issue_order;
   ReorderBuffer<int64_t> waits_in_order;  // ends
+  std::optional<bool> result;             // as the first record tells
   IntervalUnion waits;
   InFlight data_in_flight, all_in_flight;
   IntervalUnion data_busy, all_busy;
@@ -435,8 +436,10 @@ void PlainProfile::Add(const IoRecord& io) {
   if (issued.data && in.options.footprint)
     in.footprint.Prefetch(issued.device, issued.offset_bytes);
   in.in_issue_order.Push(start_ns.value_or(in.watermark_ns), issued);
+  if (!in.result) in.result = io.ordinal.has_value();
   in.in_issue_order.Release(
-      in.watermark_ns, [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
+      *in.result ? INT64_MIN : in.watermark_ns,
+      [&in](int64_t at_ns, const Impl::Issued& one) { in.AddIssued(at_ns, one); });
 }
 
 void PlainProfile::OnAnchor(const proto::ClockAnchor& anchor) {

@@ -95,13 +95,16 @@ TEST(ProfileTest, ForegroundWaitInAResultLeavesOutTheHostsLateness) {
 
 // A closed loop's I/Os are due in another order than that of the plan: one that is due last, then a
 // thousand that were due one after the other before it, 10 ns of waiting each.
-TEST(ProfileTest, WaitOfAResultDoesNotDependOnTheOrderOfItsPlan) {
+TEST(ProfileTest, TimesOfAResultDoNotDependOnTheOrderOfItsPlan) {
   std::vector<IoRecord> records = {Io(Op::kRead, 0, 4096, {1'000'000, 1'000'000, 1'000'007})};
   for (int64_t i = 0; i < 1000; ++i) {
     records.push_back(Io(Op::kRead, 0, 4096, {100 * i, 100 * i, 100 * i + 10}));
   }
   for (size_t i = 0; i < records.size(); ++i) records[i].ordinal = i;
-  EXPECT_EQ(ProfileOf(records).wait_ns, 7 + 1000 * 10);
+  const Profile profile = ProfileOf(records);
+  EXPECT_EQ(profile.wait_ns, 7 + 1000 * 10);
+  EXPECT_EQ(profile.busy_ns, 7 + 1000 * 10);
+  EXPECT_EQ(profile.busy_cut, 0u);
 }
 
 TEST(ProfileTest, CountsByOperation) {

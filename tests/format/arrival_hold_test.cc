@@ -72,6 +72,16 @@ TEST_F(ArrivalHoldTest, ARecordWithoutATimeStaysBehindTheOneBeforeIt) {
   EXPECT_EQ(Finished(), (Left{"1", "7", "3"}));
 }
 
+// In a closed loop I/Os are due in another order than that of the plan.
+TEST_F(ArrivalHoldTest, AResultKeepsTheOrderOfItsPlan) {
+  for (const int64_t due_ns : {300, 100, 200}) {
+    IoRecord record = RecordOf(static_cast<uint64_t>(due_ns), due_ns);
+    record.ordinal = 0;
+    EXPECT_TRUE(hold_.Push(record).ok());
+  }
+  EXPECT_EQ(Finished(), (Left{"300", "100", "200"}));
+}
+
 TEST_F(ArrivalHoldTest, AMessageStaysBehindWhatHadArrived) {
   Record(1, 100);
   Record(3, 300);

@@ -11,7 +11,7 @@ from tests.live import recording
 SIZE_BYTES = 64 << 20
 
 
-class BioBasedTest(unittest.TestCase):
+class BioBasedTest(recording.BySource, unittest.TestCase):
     def setUp(self):
         cases.need(os.geteuid() == 0, "live recording needs root")
         self.zram = devices.Zram(self, SIZE_BYTES)
@@ -30,13 +30,6 @@ class BioBasedTest(unittest.TestCase):
             # There is no driver below that would be issued a request.
             self.assertEqual(row["issue_ns"], "")
             self.assertLessEqual(int(row["queue_ns"]), int(row["complete_ns"] or row["queue_ns"]))
-
-    def test_tracefs_records_each_io_once(self):
-        self.check("tracefs")
-
-    def test_bpf_records_each_io_once(self):
-        cases.need(os.path.exists("/sys/kernel/btf/vmlinux"), "this kernel has no type information")
-        self.check("bpf")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 a second each, and rewritten when it ended."""
 
 import glob
-import os
 import time
 import unittest
 
@@ -12,7 +11,7 @@ from tests.live import recording
 SIZE_BYTES = 64 << 20
 
 
-class FinishedSizeTest(unittest.TestCase):
+class FinishedSizeTest(recording.BySource, unittest.TestCase):
     def setUp(self):
         devices.need_devices()
         self.scratch = devices.Scratch(self)
@@ -35,13 +34,6 @@ class FinishedSizeTest(unittest.TestCase):
         self.assertGreater(live["records"], 8900)
         self.assertAlmostEqual(foreign["records"], live["records"], delta=live["records"] // 200)
         self.assertLess(live["bytes_per_record"], 1.03 * foreign["bytes_per_record"])
-
-    def test_by_tracefs(self):
-        self.check("tracefs")
-
-    def test_by_bpf(self):
-        cases.need(os.path.exists("/sys/kernel/btf/vmlinux"), "this kernel has no type information")
-        self.check("bpf")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,18 @@ import subprocess
 import tempfile
 import time
 
-from tests.harness import blktape
+from tests.harness import blktape, cases
+
+
+class BySource:
+    """Tests of a class that has check(source): by each source that records live."""
+
+    def test_by_tracefs(self):
+        self.check("tracefs")
+
+    def test_by_bpf(self):
+        cases.need(os.path.exists("/sys/kernel/btf/vmlinux"), "this kernel has no type information")
+        self.check("bpf")
 
 
 class Recording:

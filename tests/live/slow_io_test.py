@@ -30,7 +30,7 @@ def read_for(device, seconds):
     os.close(fd)
 
 
-class SlowIoTest(unittest.TestCase):
+class SlowIoTest(recording.BySource, unittest.TestCase):
     def setUp(self):
         devices.need_devices()
         self.scratch = devices.Scratch(self)
@@ -52,13 +52,6 @@ class SlowIoTest(unittest.TestCase):
         self.assertGreaterEqual(int(slow["complete_ns"]) - int(slow["queue_ns"]), WRITE_NS)
         meanwhile = [row for row in rows[place + 1:] if int(row["complete_ns"]) < int(slow["complete_ns"])]
         self.assertGreater(len(meanwhile), 10)
-
-    def test_by_tracefs(self):
-        self.check("tracefs")
-
-    def test_by_bpf(self):
-        cases.need(os.path.exists("/sys/kernel/btf/vmlinux"), "this kernel has no type information")
-        self.check("bpf")
 
 
 if __name__ == "__main__":

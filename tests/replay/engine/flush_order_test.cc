@@ -13,7 +13,7 @@ using Kind = FlushOrder::Kind;
 // is expected is what block/blk-flush.c does with a write that has both flags.
 
 TEST(FlushOrderTest, AFlushAskedForDuringAPreflushWaitsUntilTheWriteIsSubmitted) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_FALSE(order.Submit(3, Kind::kFlush));
   EXPECT_FALSE(order.Submit(4, Kind::kFlush));
@@ -26,7 +26,7 @@ TEST(FlushOrderTest, AFlushAskedForDuringAPreflushWaitsUntilTheWriteIsSubmitted)
 
 // Both share one flush: it has not begun.
 TEST(FlushOrderTest, AFlushAskedForBeforeThePreflushBeginsGoesWithIt) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(3, Kind::kFlush));
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_TRUE(order.Submit(4, Kind::kFlush));
@@ -42,7 +42,7 @@ TEST(FlushOrderTest, AFlushAskedForBeforeThePreflushBeginsGoesWithIt) {
 // The block layer defers what is asked for while a durable write is at its data, and runs one flush
 // for all.
 TEST(FlushOrderTest, NothingWaitsForADurableWriteHere) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kDurable));
   EXPECT_TRUE(order.Submit(2, Kind::kPreflush));
   EXPECT_TRUE(order.Submit(3, Kind::kFlush));
@@ -51,7 +51,7 @@ TEST(FlushOrderTest, NothingWaitsForADurableWriteHere) {
 }
 
 TEST(FlushOrderTest, ASecondFlaggedWriteThatWaitedHoldsBackOnceItsFlushRuns) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_FALSE(order.Submit(2, Kind::kPreflush));
   EXPECT_TRUE(order.Submit(1, Kind::kDurable));
@@ -64,7 +64,7 @@ TEST(FlushOrderTest, ASecondFlaggedWriteThatWaitedHoldsBackOnceItsFlushRuns) {
 
 // A drive with FUA of its own: the block layer defers flushes until the data are written.
 TEST(FlushOrderTest, WithoutAFlushBehindTheWriteTheyWaitForItsEnd) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_FALSE(order.Submit(3, Kind::kFlush));
   EXPECT_TRUE(order.Submit(1, Kind::kData));
@@ -74,7 +74,7 @@ TEST(FlushOrderTest, WithoutAFlushBehindTheWriteTheyWaitForItsEnd) {
 }
 
 TEST(FlushOrderTest, APreflushThatFailsHoldsNothingBack) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_FALSE(order.Submit(3, Kind::kFlush));
   order.Complete(1);
@@ -82,7 +82,7 @@ TEST(FlushOrderTest, APreflushThatFailsHoldsNothingBack) {
 }
 
 TEST(FlushOrderTest, AStepThatWasRefusedIsSubmittedAgain) {
-  FlushOrder order;
+  FlushOrder order(8);
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_TRUE(order.Submit(1, Kind::kPreflush));
   EXPECT_TRUE(order.Submit(1, Kind::kDurable));
