@@ -10,9 +10,10 @@
 
 namespace blktape {
 
-// What a ReorderBuffer does, for many items at a time: the same items leave in the same order.
-// Items are put where they are to be read, and are not moved again unless they have to wait for the
-// next time. Item has a member start_ns. Not thread-safe.
+// What a ReorderBuffer does, for many items at a time: the same items leave in the same order, but
+// those that come beyond its capacity are put in order first, with all that came since. Items are
+// put where they are to be read, and are not moved again unless they have to wait for the next
+// time. Item has a member start_ns. Not thread-safe.
 template <typename Item>
 class ReorderRun {
  public:
@@ -52,22 +53,27 @@ class ReorderRun {
   static bool StartsBefore(const Item& a, const Item& b) { return a.start_ns < b.start_ns; }
 
   void OrderNow() {
-    if (late_ || items_.size() > ReorderBuffer<Item>::kCapacity) {
+    if (late_) {
       OrderOneByOne();
       return;
     }
-    for (size_t i = items_.size() - watermarks_ns_.size(); i < items_.size(); ++i) {
+    const size_t held = items_.size() - watermarks_ns_.size();
+    for (size_t i = held; i < items_.size(); ++i) {
       if (i == 0 || items_[i - 1].start_ns <= items_[i].start_ns) continue;
       if (!Insert(i)) {
-        std::stable_sort(items_.begin(), items_.end(), StartsBefore);
+        const auto came = items_.begin() + static_cast<std::ptrdiff_t>(i);
+        std::stable_sort(came, items_.end(), StartsBefore);
+        std::inplace_merge(items_.begin(), came, items_.end(), StartsBefore);
         break;
       }
     }
-    leaving_ = 0;
-    if (items_.size() > ReorderBuffer<Item>::kSlack) {
-      const auto end = items_.end() - static_cast<std::ptrdiff_t>(ReorderBuffer<Item>::kSlack);
+    using Buffer = ReorderBuffer<Item>;
+    leaving_ = items_.size() > Buffer::kCapacity ? items_.size() - Buffer::kCapacity : 0;
+    if (items_.size() > Buffer::kSlack) {
+      const auto first = items_.begin() + static_cast<std::ptrdiff_t>(leaving_);
+      const auto end = items_.end() - static_cast<std::ptrdiff_t>(Buffer::kSlack);
       leaving_ = static_cast<size_t>(
-          std::upper_bound(items_.begin(), end, watermark_ns_,
+          std::upper_bound(first, end, watermark_ns_,
                            [](int64_t ns, const Item& item) { return ns < item.start_ns; }) -
           items_.begin());
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -176,6 +177,32 @@ TEST(ProfileThreadsTest, ManyItemsAtATimeLeaveAsOneByOne) {
     for (const Item& item : run.OrderAll()) got.push_back(item.number);
     EXPECT_EQ(got, expected);
   }
+}
+
+// Where no arrival says what may leave, as in a result, what is held has a bound and puts right
+// what is no further than that from its place.
+TEST(ProfileThreadsTest, ItemsBeyondTheCapacityLeaveInOrder) {
+  constexpr size_t kCapacity = ReorderBuffer<int>::kCapacity;
+  constexpr int kItems = 300'000;
+  std::mt19937_64 random(19);
+  ReorderRun<Item> run;
+  std::vector<int> got;
+  for (int number = 0; number < kItems; ++number) {
+    const auto off = static_cast<int64_t>(random() % (kCapacity / 2));
+    run.Push({number + off, number}, std::numeric_limits<int64_t>::min());
+    if (number % 5'000 == 4'999) {
+      const std::vector<Item>& items = run.Order();
+      for (size_t i = 0; i < run.Leaving(); ++i) {
+        got.push_back(static_cast<int>(items[i].start_ns));
+      }
+      run.Drop();
+      EXPECT_LE(static_cast<size_t>(number) + 1 - got.size(), kCapacity + kCapacity / 8 + 5'000);
+    }
+  }
+  EXPECT_GT(got.size(), kItems / 2);
+  for (const Item& item : run.OrderAll()) got.push_back(static_cast<int>(item.start_ns));
+  EXPECT_EQ(got.size(), size_t{kItems});
+  EXPECT_TRUE(std::ranges::is_sorted(got));
 }
 
 // Two InFlight say what one DepthMeter has to.
