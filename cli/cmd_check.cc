@@ -36,6 +36,7 @@ int RunCheck(const CheckOptions& options) {
                        {"stops", check->stops},
                        {"stops_per_minute", check->stops_per_minute()},
                        {"longest_stop_ns", check->longest_stop_ns},
+                       {"wake_ns", check->wake_ns ? Json(*check->wake_ns) : Json(nullptr)},
                        {"stolen_ns", check->stolen_ns ? Json(*check->stolen_ns) : Json(nullptr)},
                        {"granted", check->granted},
                        {"advice", check->advice}};
@@ -52,7 +53,7 @@ int RunCheck(const CheckOptions& options) {
 Command CheckCommand() {
   return {
       .name = "check",
-      .summary = "Show which drives this machine can judge, and how often its CPUs stall",
+      .summary = "Show which drives this machine can judge, and how its CPUs stall and wake",
       .examples =
           "blktape check\n"
           "blktape check --duration 1m --json",

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -48,6 +49,22 @@ int SetPolicy(int policy, int priority) {
 // Locking memory is the whole process's: the last one unlocks it.
 std::mutex lock_mutex;
 int locked_scopes = 0;
+
+// Those that serve the interrupts of disks also run the kernel's work behind them. In one order as
+// long as the process lives: threads that look at different times still get different CPUs, and the
+// runs of a campaign the same one.
+const std::vector<int>& CpusByQuiet() {
+  static const std::vector<int> cpus = [] {
+    std::vector<int> all(CPU_SETSIZE);
+    std::iota(all.begin(), all.end(), 0);
+    std::ifstream file("/proc/interrupts");
+    const std::string interrupts{std::istreambuf_iterator<char>(file), {}};
+    std::vector<int> quiet = QuietCpus(interrupts, all);
+    if (quiet.empty()) quiet.assign(all.rbegin(), all.rend());
+    return quiet;
+  }();
+  return cpus;
+}
 
 std::string Refused(const std::string& what) {
   return "no " + what + " (" + std::strerror(errno) + ")";
@@ -88,6 +105,12 @@ std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<i
   return quiet;
 }
 
+std::string IdleDriver() {
+  const Result<std::string> driver =
+      ReadAttribute("/sys/devices/system/cpu/cpuidle/current_driver");
+  return driver.ok() && *driver != "none" ? *driver : "";
+}
+
 int32_t IdleLimitUs(std::string_view cpuidle_driver) {
   return cpuidle_driver == kGuestIdleDriver ? 0 : kIdleExitUs;
 }
@@ -119,15 +142,19 @@ RealtimeScope::~RealtimeScope() {
 // Documentation/power/pm_qos_interface.rst: the limit holds until the file is closed, so also if
 // this process is killed.
 void RealtimeScope::LimitIdleStates() {
-  std::ifstream driver_file("/sys/devices/system/cpu/cpuidle/current_driver");
-  std::string driver;
-  driver_file >> driver;
+  const std::string driver = IdleDriver();
   const int32_t limit_us = IdleLimitUs(driver);
   UniqueFd file(open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC));
   const bool limited = file && write(file.get(), &limit_us, sizeof(limit_us)) ==
                                    static_cast<ssize_t>(sizeof(limit_us));
   const std::string what = "idle states of at most " + std::to_string(limit_us) + " us";
-  granted_.push_back(limited ? what : Refused(what));
+  if (!limited) {
+    granted_.push_back(Refused(what));
+  } else if (driver.empty()) {
+    granted_.push_back("no " + what + " (no driver of idle states)");
+  } else {
+    granted_.push_back(what);
+  }
   if (limited) idle_states_ = std::move(file);
 }
 
@@ -172,15 +199,10 @@ void RealtimeScope::Pin(uint32_t lane) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 2) return;
-  std::vector<int> allowed;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) allowed.push_back(cpu);
+  std::vector<int> quiet;
+  for (const int cpu : CpusByQuiet()) {
+    if (CPU_ISSET(cpu, &set)) quiet.push_back(cpu);
   }
-  // Those that serve the interrupts of disks also run the kernel's work behind them.
-  std::ifstream file("/proc/interrupts");
-  const std::string interrupts{std::istreambuf_iterator<char>(file), {}};
-  std::vector<int> quiet = QuietCpus(interrupts, allowed);
-  if (quiet.empty()) quiet.assign(allowed.rbegin(), allowed.rend());
   if (lane >= quiet.size()) return;
   const int chosen = quiet[lane];
   cpu_set_t one;

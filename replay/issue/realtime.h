@@ -14,10 +14,14 @@ namespace blktape {
 // numbered rows of /proc/interrupts), of equals the last. Those not in the table are left out.
 std::vector<int> QuietCpus(std::string_view proc_interrupts, const std::vector<int>& allowed);
 
-// How long an idle CPU may take to work again, in us, by the driver that
-// /sys/devices/system/cpu/cpuidle/current_driver names: 20, but 0 (it polls) where that is
-// `haltpoll`, whose 1 us is only the guest's part: a CPU that halts is the host's, and whoever
-// wakes it pays for that with 10 to 100 us of its own time.
+// The driver of the CPUs' idle states, as /sys/devices/system/cpu/cpuidle/current_driver names it.
+// Empty where the kernel has none, as in many guests of a hypervisor: idle CPUs then halt, whatever
+// limit is set.
+std::string IdleDriver();
+
+// How long an idle CPU may take to work again, in us, by the driver of idle states: 20, but 0 (it
+// polls) where that is `haltpoll`, whose 1 us is only the guest's part: a CPU that halts is the
+// host's, and whoever wakes it pays for that with 10 to 100 us of its own time.
 int32_t IdleLimitUs(std::string_view cpuidle_driver);
 
 // For a thread that works for the issuing ones, at full speed: they and the kernel's workers behind
@@ -44,7 +48,8 @@ class RealtimeScope {
   RealtimeScope& operator=(const RealtimeScope&) = delete;
 
   // "timer slack 1 ns", "idle states of at most 20 us", "SCHED_FIFO 10", "memory locked", "pinned
-  // to CPU 1"; for each refused wish "no SCHED_FIFO (Operation not permitted)".
+  // to CPU 1"; for each refused wish "no SCHED_FIFO (Operation not permitted)", and "no idle states
+  // of at most 20 us (no driver of idle states)" where the limit has no effect.
   const std::vector<std::string>& granted() const { return granted_; }
 
   // The kernel stops a SCHED_FIFO thread that never sleeps for 50 ms of each second. While the

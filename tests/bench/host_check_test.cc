@@ -1,7 +1,10 @@
 #include "bench/host_check.h"
 
+#include <atomic>
 #include <string>
+#include <thread>
 
+#include "base/status.h"
 #include "base/units.h"
 #include "gtest/gtest.h"
 
@@ -33,6 +36,22 @@ TEST(HostCheckTest, SaysWhichDrivesItCanJudgeAndHowOftenItStops) {
   EXPECT_EQ(check.Sentence(),
             "This host can judge drives slower than 8.00 us an I/O; its CPUs stop 30 times a "
             "minute, for at most 2.10 ms.");
+  check.wake_ns = 4'100;
+  EXPECT_EQ(check.Sentence(),
+            "This host can judge drives slower than 8.00 us an I/O; its CPUs stop 30 times a "
+            "minute, for at most 2.10 ms, and wake from idle in 4.10 us.");
+  check.stops = 0;
+  EXPECT_EQ(check.Sentence(),
+            "This host can judge drives slower than 8.00 us an I/O; its CPUs did not stop in 4.00 "
+            "s and wake from idle in 4.10 us.");
+}
+
+TEST(HostCheckTest, TimesAWakeUpWhereThereIsAnotherCpu) {
+  const std::atomic<bool> stop = false;
+  const Result<HostCheck> check = CheckHost(200 * kNanosPerMilli, stop);
+  ASSERT_TRUE(check.ok()) << check.status().message();
+  EXPECT_EQ(check->wake_ns.has_value(), std::thread::hardware_concurrency() > 1);
+  EXPECT_GT(check->wake_ns.value_or(1), 0);
 }
 
 }  // namespace

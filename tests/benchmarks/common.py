@@ -72,8 +72,9 @@ class Bench(contextlib.ExitStack):
 
 @contextlib.contextmanager
 def no_halts():
-    """Keeps idle CPUs from halting. Under a hypervisor waking one costs tens of microseconds, so that programs
-    differ by how many CPUs they leave idle; a replay keeps them awake itself."""
+    """Keeps idle CPUs from halting, where the kernel has a driver of idle states. Under a hypervisor waking one costs
+    tens of microseconds, so that programs differ by how many CPUs they leave idle; a replay keeps them awake
+    itself."""
     with open("/dev/cpu_dma_latency", "wb", buffering=0) as limit:
         limit.write(struct.pack("i", 0))
         yield
