@@ -147,13 +147,12 @@ void RealtimeScope::LimitIdleStates() {
   UniqueFd file(open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC));
   const bool limited = file && write(file.get(), &limit_us, sizeof(limit_us)) ==
                                    static_cast<ssize_t>(sizeof(limit_us));
-  const std::string what = "idle states of at most " + std::to_string(limit_us) + " us";
   if (!limited) {
-    granted_.push_back(Refused(what));
+    granted_.push_back(Refused("limit of idle states"));
   } else if (driver.empty()) {
-    granted_.push_back("no " + what + " (no driver of idle states)");
+    granted_.emplace_back("no limit of idle states (the kernel has no driver of them)");
   } else {
-    granted_.push_back(what);
+    granted_.push_back("idle states of at most " + std::to_string(limit_us) + " us");
   }
   if (limited) idle_states_ = std::move(file);
 }

@@ -48,8 +48,8 @@ class RealtimeScope {
   RealtimeScope& operator=(const RealtimeScope&) = delete;
 
   // "timer slack 1 ns", "idle states of at most 20 us", "SCHED_FIFO 10", "memory locked", "pinned
-  // to CPU 1"; for each refused wish "no SCHED_FIFO (Operation not permitted)", and "no idle states
-  // of at most 20 us (no driver of idle states)" where the limit has no effect.
+  // to CPU 1"; for each refused wish "no SCHED_FIFO (Operation not permitted)", and "no limit of
+  // idle states (the kernel has no driver of them)" where the limit has no effect.
   const std::vector<std::string>& granted() const { return granted_; }
 
   // The kernel stops a SCHED_FIFO thread that never sleeps for 50 ms of each second. While the
