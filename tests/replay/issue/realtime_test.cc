@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +14,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace blktape {
 namespace {
@@ -112,21 +110,6 @@ TEST(RealtimeScopeTest, DeepIdleStatesAreKeptAwayWhileItLives) {
   EXPECT_EQ(LimitsHeld(), 0);
   const RealtimeScope without({.limit_idle_states = false});
   EXPECT_EQ(LimitsHeld(), 0);
-}
-
-TEST(RealtimeScopeTest, LanesHaveCpusOfTheirOwn) {
-  cpu_set_t all;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
-  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "SKIPPED: one CPU";
-  std::vector<cpu_set_t> pinned(2);
-  for (uint32_t lane = 0; lane < pinned.size(); ++lane) {
-    std::thread([&pinned, lane] {
-      const RealtimeScope scope({.punctual = true, .lane = lane});
-      ASSERT_EQ(sched_getaffinity(0, sizeof(cpu_set_t), &pinned[lane]), 0);
-    }).join();
-    EXPECT_EQ(CPU_COUNT(&pinned[lane]), 1);
-  }
-  EXPECT_FALSE(CPU_EQUAL(&pinned[0], &pinned[1]));
 }
 
 uint64_t LockedKiB() {
