@@ -192,17 +192,6 @@ Json LinkJson(const proto::Device& device) {
           {"width_max", width(device.has_link_width_max(), device.link_width_max())}};
 }
 
-// By target: what of its I/Os is the host's, docs/score.md.
-Json HostPartsJson(const proto::ReplayOutcome& outcome) {
-  Json json = Json::array();
-  for (const proto::HostPart& part : outcome.host_parts()) {
-    json.push_back({{"target", part.target()},
-                    {"transfer_ns", part.transfer_ns()},
-                    {"flush_ns", part.flush_ns()}});
-  }
-  return json;
-}
-
 Json ConditionsJson(const proto::ReplayOutcome& outcome) {
   const auto celsius = [](bool known, int64_t thousandths) {
     return known ? Json(static_cast<double>(thousandths) / 1e3) : Json(nullptr);
@@ -256,9 +245,13 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
     text += WrappedLine("host", granted);
   }
   for (const proto::HostPart& part : outcome.host_parts()) {
-    text += WrappedLine("host's part", FormatDurationNs(part.transfer_ns()) + " a transfer, " +
-                                           FormatDurationNs(part.flush_ns()) +
-                                           " a flush, measured before and taken out");
+    text += WrappedLine(
+        "host's part",
+        fmt::format(
+            "{} a transfer ({} after a pause), {} a flush ({}), measured before and taken "
+            "out",
+            FormatDurationNs(part.transfer_ns()), FormatDurationNs(part.transfer_after_pause_ns()),
+            FormatDurationNs(part.flush_ns()), FormatDurationNs(part.flush_after_pause_ns())));
   }
   const uint64_t bytes = profile.of(Op::kRead).bytes + profile.of(Op::kWrite).bytes;
   text +=

@@ -23,16 +23,20 @@ namespace {
 
 constexpr int kSamples = 5;
 constexpr int64_t kSampleNs = 100 * kNanosPerMilli;
+constexpr int64_t kPausingSampleNs = 300 * kNanosPerMilli;
 constexpr uint64_t kReadBytes = 4096;
 // Coprime to any number of blocks that is not a multiple of it: each read is far from the last.
 constexpr uint64_t kStride = 1'000'003;
 
-// One kind of I/O again and again, for as long as the issuer asks.
+// One kind of I/O again and again, each `pause_ns` after the end of the one before, for as long as
+// the issuer asks.
 class OneKindFeed : public PlanFeed {
  public:
-  OneKindFeed(Op op, uint64_t target_bytes, std::byte* buffer)
+  OneKindFeed(Op op, uint64_t target_bytes, std::byte* buffer, int64_t pause_ns)
       : blocks_(target_bytes / kReadBytes) {
     io_.op = op;
+    io_.offset_ns = pause_ns;
+    io_.gate_slot = 0;
     if (op != Op::kRead) return;
     io_.bytes = kReadBytes;
     io_.buffer = buffer;
@@ -43,6 +47,7 @@ class OneKindFeed : public PlanFeed {
   }
   void Pop() override {
     ++io_.sequence;
+    io_.required_count = 1;
     if (io_.op == Op::kRead) io_.offset_bytes = io_.sequence * kStride % blocks_ * kReadBytes;
   }
   bool WantsMemory() const override { return false; }
@@ -69,11 +74,12 @@ bool Measurable(const std::unique_ptr<Target>& target) {
 }
 
 // Absent if an I/O failed or there are no statistics.
-Result<std::optional<HostSample>> TakeSample(Engine* engine, Op op, const Target& target,
-                                             std::byte* buffer, const IssuerOptions& options,
+Result<std::optional<HostSample>> TakeSample(Engine* engine, Op op, int64_t pause_ns,
+                                             const Target& target, std::byte* buffer,
+                                             const IssuerOptions& options,
                                              const std::atomic<bool>& stop) {
   Clock* const clock = Clock::Monotonic();
-  OneKindFeed feed(op, target.size_bytes(), buffer);
+  OneKindFeed feed(op, target.size_bytes(), buffer, pause_ns);
   SummingSink sink;
   IssueCounters counters;
   Issuer issuer(engine, clock, &feed, &sink, &counters, StopFlags{&stop}, options);
@@ -91,21 +97,35 @@ Result<std::optional<HostSample>> TakeSample(Engine* engine, Op op, const Target
   return std::optional<HostSample>(sink.sample);
 }
 
-Result<std::optional<int64_t>> Measure(Op op, const std::string& engine_name, const Target& target,
-                                       std::byte* buffer, const IssuerOptions& options,
-                                       const std::atomic<bool>& stop) {
-  EngineOptions engine_options;
-  engine_options.targets = {&target};
-  engine_options.depth = options.depth;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(engine_name, engine_options));
+Result<std::optional<int64_t>> Measure(Engine* engine, Op op, int64_t pause_ns,
+                                       const Target& target, std::byte* buffer,
+                                       IssuerOptions options, const std::atomic<bool>& stop) {
+  options.duration_ns = pause_ns == 0 ? kSampleNs : kPausingSampleNs;
   std::vector<HostSample> samples;
   for (int i = 0; i < kSamples; ++i) {
     ASSIGN_OR_RETURN(const std::optional<HostSample> sample,
-                     TakeSample(engine.get(), op, target, buffer, options, stop));
+                     TakeSample(engine, op, pause_ns, target, buffer, options, stop));
     if (!sample) return std::optional<int64_t>();
     samples.push_back(*sample);
   }
   return HostPartNs(samples);
+}
+
+Result<std::optional<HostCost>> MeasureKind(Op op, const std::string& engine_name,
+                                            const Target& target, std::byte* buffer,
+                                            const IssuerOptions& options,
+                                            const std::atomic<bool>& stop) {
+  EngineOptions engine_options;
+  engine_options.targets = {&target};
+  engine_options.depth = options.depth;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(engine_name, engine_options));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> at_once_ns,
+                   Measure(engine.get(), op, 0, target, buffer, options, stop));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> after_pause_ns,
+                   Measure(engine.get(), op, kHostPauseNs, target, buffer, options, stop));
+  if (!at_once_ns || !after_pause_ns) return std::optional<HostCost>();
+  return std::optional(HostCost{.at_once_ns = *at_once_ns,
+                                .after_pause_ns = std::max(*at_once_ns, *after_pause_ns)});
 }
 
 }  // namespace
@@ -134,23 +154,22 @@ Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,
     return std::vector<HostPart>();
   }
   IssuerOptions one_by_one;
-  one_by_one.rule = TimingRule::kQueueDepth;
+  one_by_one.rule = TimingRule::kClosed;
   one_by_one.depth = 1;
   one_by_one.poll_ns = poll_ns;
-  one_by_one.duration_ns = kSampleNs;
   std::vector<HostPart> parts;
   for (const std::unique_ptr<Target>& target : targets) {
-    Result<std::optional<int64_t>> transfer_ns = std::optional<int64_t>();
-    Result<std::optional<int64_t>> flush_ns = std::optional<int64_t>();
+    Result<std::optional<HostCost>> transfer = std::optional<HostCost>();
+    Result<std::optional<HostCost>> flush = std::optional<HostCost>();
     std::thread([&] {
       const RealtimeScope punctual(wish);
-      transfer_ns = Measure(Op::kRead, engine, *target, buffer, one_by_one, stop);
-      flush_ns = Measure(Op::kFlush, engine, *target, buffer, one_by_one, stop);
+      transfer = MeasureKind(Op::kRead, engine, *target, buffer, one_by_one, stop);
+      flush = MeasureKind(Op::kFlush, engine, *target, buffer, one_by_one, stop);
     }).join();
-    RETURN_IF_ERROR(transfer_ns.status());
-    RETURN_IF_ERROR(flush_ns.status());
-    if (!*transfer_ns || !*flush_ns) return std::vector<HostPart>();
-    parts.push_back({.transfer_ns = **transfer_ns, .flush_ns = **flush_ns});
+    RETURN_IF_ERROR(transfer.status());
+    RETURN_IF_ERROR(flush.status());
+    if (!*transfer || !*flush) return std::vector<HostPart>();
+    parts.push_back({.transfer = **transfer, .flush = **flush});
   }
   return parts;
 }

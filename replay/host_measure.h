@@ -29,8 +29,9 @@ struct HostSample {
 // cache). Absent where there is no sample, or one in which the disk did I/O for others. Pure.
 std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples);
 
-// Measures it on each target for a second, before a replay: reads of 4 KiB at places that are
-// spread over it, and flushes; one at a time, with the engine and as the thread of the replay.
+// Measures it on each target for four seconds, before a replay: reads of 4 KiB at places that are
+// spread over it, and flushes; one at a time, at once and with pauses of kHostPauseNs, with the
+// engine and as the thread of a closed replay.
 // Nothing is written. Empty where one target is a file, or a disk of which the kernel does not keep
 // times to the ns (drivers that do without requests, as zram's); for the null engine; if an I/O
 // fails, the disk did I/O for others, or `stop` becomes true. `buffer`: of at least 4 KiB, aligned

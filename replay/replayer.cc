@@ -135,8 +135,10 @@ void ReportHostParts(const std::vector<HostPart>& parts, proto::ReplayOutcome* o
   for (size_t i = 0; i < parts.size(); ++i) {
     proto::HostPart* const part = outcome->add_host_parts();
     part->set_target(static_cast<uint32_t>(i));
-    part->set_transfer_ns(parts[i].transfer_ns);
-    part->set_flush_ns(parts[i].flush_ns);
+    part->set_transfer_ns(parts[i].transfer.at_once_ns);
+    part->set_flush_ns(parts[i].flush.at_once_ns);
+    part->set_transfer_after_pause_ns(parts[i].transfer.after_pause_ns);
+    part->set_flush_after_pause_ns(parts[i].flush.after_pause_ns);
   }
 }
 

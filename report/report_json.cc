@@ -476,4 +476,16 @@ Json ProfileJson(const Profile& profile) {
   return json;
 }
 
+Json HostPartsJson(const proto::ReplayOutcome& outcome) {
+  Json json = Json::array();
+  for (const proto::HostPart& part : outcome.host_parts()) {
+    json.push_back({{"target", part.target()},
+                    {"transfer_ns", part.transfer_ns()},
+                    {"transfer_after_pause_ns", part.transfer_after_pause_ns()},
+                    {"flush_ns", part.flush_ns()},
+                    {"flush_after_pause_ns", part.flush_after_pause_ns()}});
+  }
+  return json;
+}
+
 }  // namespace blktape

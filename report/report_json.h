@@ -4,6 +4,7 @@
 
 #include "analysis/latency_histogram.h"
 #include "analysis/profile.h"
+#include "format/trace.pb.h"
 
 namespace blktape {
 
@@ -14,5 +15,8 @@ nlohmann::ordered_json ProfileJson(const Profile& profile);
 // {"count", "mean", "min", "p50", "p95", "p99", "p999", "p9999", "max", "exact"}: ns, nearest rank
 // whatever the count; null without samples.
 nlohmann::ordered_json LatencyJson(const LatencyHistogram& histogram);
+
+// `host_parts`: by target, what of its I/Os is the host's (docs/score.md).
+nlohmann::ordered_json HostPartsJson(const proto::ReplayOutcome& outcome);
 
 }  // namespace blktape

@@ -35,17 +35,6 @@ Json CostsJson(const SegmentCosts& costs) {
   return json;
 }
 
-// By target: what of its I/Os is the host's, docs/score.md.
-Json HostPartsJson(const proto::ReplayOutcome& outcome) {
-  Json json = Json::array();
-  for (const proto::HostPart& part : outcome.host_parts()) {
-    json.push_back({{"target", part.target()},
-                    {"transfer_ns", part.transfer_ns()},
-                    {"flush_ns", part.flush_ns()}});
-  }
-  return json;
-}
-
 Json ResponsesJson(const ClassResponses& responses) {
   Json json;
   for (size_t i = 0; i < kWaitClasses; ++i) {

@@ -31,6 +31,9 @@ struct IssuedIo {
   // call. INT64_MIN: nothing.
   int64_t freed_ns = INT64_MIN;
   uint64_t freed_by = kNoSequence;  // the sequence of that one, of whatever lane, where it is known
+  // How long its thread had had none of its kind (a transfer, or one that begins with a flush) at
+  // the drive when it was due; INT64_MAX if never.
+  int64_t pause_ns = 0;
   int64_t issue_ns = 0;
   // Until when it is known to have been at the drive, and when the thread saw that it was complete:
   // the same, but where the host stopped in between.

@@ -1,5 +1,6 @@
 #include "replay/issue/slot_table.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace blktape {
@@ -30,6 +31,11 @@ void SlotTable::Enqueue(uint32_t slot) {
                                          : io.buffer});
 }
 
+int64_t SlotTable::PauseNs(const Kind& kind, int64_t due_ns) {
+  if (kind.out > 0) return 0;
+  return kind.seen_ns ? std::max<int64_t>(0, due_ns - *kind.seen_ns) : INT64_MAX;
+}
+
 void SlotTable::Take(const PlannedIo& io, int64_t due_ns, Freed freed, uint32_t gate) {
   const uint32_t number = free_.back();
   free_.pop_back();
@@ -54,6 +60,9 @@ void SlotTable::Take(const PlannedIo& io, int64_t due_ns, Freed freed, uint32_t 
   if (held_.ns > due_ns && held_.ns > freed.ns) freed = held_;
   taken.freed_ns = freed.ns;
   taken.freed_by = freed.by;
+  Kind& kind = KindOf(taken);
+  taken.pause_ns = PauseNs(kind, due_ns);
+  ++kind.out;
   if (options_.order_overlaps) {
     const bool conflicts =
         guard_.Conflicts(io.target, io.op, io.offset_bytes, io.bytes, slot.order);
@@ -89,6 +98,9 @@ void SlotTable::Complete(uint64_t tag) {
   const auto slot = static_cast<uint32_t>(tag);
   const IssuedIo& io = slots_[slot].io;
   SeeLatest({.ns = io.seen_ns, .by = io.sequence});
+  Kind& kind = KindOf(io);
+  --kind.out;
+  kind.seen_ns = std::max(kind.seen_ns.value_or(io.seen_ns), io.seen_ns);
   for (const uint32_t parked : parked_) {
     if (!guard_.Hinders(slot, parked)) continue;
     slots_[parked].io.freed_ns = io.seen_ns;

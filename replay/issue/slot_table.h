@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "replay/issue/issued_io.h"
 #include "replay/issue/issuer_options.h"
 #include "replay/issue/overlap_guard.h"
+#include "replay/plan/host_part.h"
 #include "replay/plan/plan.h"
 
 namespace blktape {
@@ -67,7 +70,14 @@ class SlotTable {
   void SeeHeld(Freed held) { held_ = held; }
 
  private:
+  struct Kind {
+    uint32_t out = 0;
+    std::optional<int64_t> seen_ns;  // the latest completion
+  };
+
   void Enqueue(uint32_t slot);
+  Kind& KindOf(const IssuedIo& io) { return kinds_[BeginsWithFlush(io.op, io.flags) ? 1 : 0]; }
+  static int64_t PauseNs(const Kind& kind, int64_t due_ns);
 
   const IssuerOptions& options_;
   IssueTotals* const totals_;
@@ -79,6 +89,7 @@ class SlotTable {
   Frontier frontier_;
   Freed latest_;
   Freed held_;
+  std::array<Kind, 2> kinds_;
   uint64_t taken_ = 0;
   bool parked_ready_ = false;  // something completed: some of parked_ may go
 };

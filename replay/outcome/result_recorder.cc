@@ -65,7 +65,7 @@ Status ResultRecorder::Write(const IssuedIo& io) {
   record.issue_ns = io.issue_ns;
   record.complete_ns = io.complete_ns;
   if (!host_parts_.empty()) {
-    const int64_t host_ns = host_parts_[io.target].Of(io.op, io.flags, io.bytes);
+    const int64_t host_ns = host_parts_[io.target].Of(io.op, io.flags, io.bytes, io.pause_ns);
     record.complete_ns = std::max(io.issue_ns, io.complete_ns - host_ns);
   }
   record.error = io.error;

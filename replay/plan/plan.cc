@@ -153,7 +153,8 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
     const int64_t host_ns =
         options_.host_parts.empty()
             ? 0
-            : options_.host_parts[planned->target].Of(planned->op, planned->flags, planned->bytes);
+            : options_.host_parts[planned->target].Of(planned->op, planned->flags, planned->bytes,
+                                                      /*pause_ns=*/0);
     planned->gate_slot = dependencies_.Add(moved, host_ns).value_or(kNoGateSlot);
   }
   if (planned->gate_slot == kNoGateSlot) ++counts_.ungated;

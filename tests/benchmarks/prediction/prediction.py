@@ -103,11 +103,14 @@ def live(bench, disk, workload, seed, trace):
     return figures(trace)
 
 
+def replay_words(trace, disk, result, how):
+    return ["replay", trace, "--target", disk.device, "--overwrite", "--yes", "--unsupported", "skip",
+            *(["--closed"] if how == CLOSED else []), "-o", result]
+
+
 def replay(bench, trace, disk, how):
     result = bench.path("result.tape")
-    words = ["--closed"] if how == CLOSED else []
-    blktape.ok("replay", trace, "--target", disk.device, "--overwrite", "--yes", "--unsupported", "skip", *words,
-               "-o", result, accept=(0, 3), timeout_s=900)
+    blktape.ok(*replay_words(trace, disk, result, how), accept=(0, 3), timeout_s=900)
     found = figures(result, trace)
     os.unlink(result)
     return found

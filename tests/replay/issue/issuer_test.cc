@@ -276,6 +276,20 @@ TEST_F(IssuerTest, InAClosedLoopAThreadThatWaitsHoldsBackNoOther) {
   EXPECT_THAT(lateness_ns_, testing::Each(0));
 }
 
+// A flush counts from the flush before it, a transfer from the last transfer; none pauses while
+// another of its kind is at the drive.
+TEST_F(IssuerTest, AnIoTellsHowLongNoneOfItsKindWasAtTheDrive) {
+  rule_ = TimingRule::kClosed;
+  service_ns_[4096] = 100;
+  Run({OfThread(1, Read(0, 10, 0)), OfThread(1, Io(Op::kFlush, 15, 25, 0, 0)),
+       OfThread(1, Read(60, 160, 4096)),               // 50 after the first read
+       OfThread(2, Read(100, 110, 8192)),              // while that is out
+       OfThread(1, Io(Op::kFlush, 200, 210, 0, 0))});  // 175 after the first flush
+  std::vector<int64_t> pauses_ns;
+  for (const IssuedIo& io : results_) pauses_ns.push_back(io.pause_ns);
+  EXPECT_THAT(pauses_ns, ElementsAre(INT64_MAX, INT64_MAX, 50, 0, 175));
+}
+
 TEST_F(IssuerTest, InAClosedLoopWhatWaitsForASlotIsBacklog) {
   rule_ = TimingRule::kClosed;
   depth_ = 1;

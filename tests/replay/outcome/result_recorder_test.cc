@@ -54,10 +54,11 @@ TEST_F(ResultRecorderTest, PutsCompletionsBackIntoTheOrderOfThePlan) {
   EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 1, 2, 3, 4));
 }
 
-// Each takes 50 ns. A write with PREFLUSH is two requests; no I/O is over before it began.
+// Each takes 50 ns. A write with PREFLUSH is two requests; no I/O is over before it began. After
+// half of the pause that is measured, half of what that adds is the host's.
 TEST_F(ResultRecorderTest, TheHostsPartIsTakenOutOfTheCompletion) {
   Open();
-  recorder_->TakeOut({{.transfer_ns = 5, .flush_ns = 30}});
+  recorder_->TakeOut({{.transfer = {5, 15}, .flush = {30, 40}}});
   IssuedIo flush = Done(1, 0, 100);
   flush.op = Op::kFlush;
   IssuedIo durable = Done(2, 0, 200);
@@ -65,14 +66,23 @@ TEST_F(ResultRecorderTest, TheHostsPartIsTakenOutOfTheCompletion) {
   durable.flags = kFlagPreflush | kFlagFua;
   IssuedIo fast = Done(3, 0, 300);
   fast.complete_ns = 302;
-  for (const IssuedIo& io : {Done(0), flush, durable, fast}) {
+  IssuedIo rested = Done(4, 0, 400);
+  rested.pause_ns = kHostPauseNs / 2;
+  IssuedIo first = Done(5, 0, 500);
+  first.pause_ns = INT64_MAX;
+  IssuedIo rested_flush = durable;
+  rested_flush.sequence = 6;
+  rested_flush.issue_ns = 600;
+  rested_flush.complete_ns = 650;
+  rested_flush.pause_ns = kHostPauseNs;
+  for (const IssuedIo& io : {Done(0), flush, durable, fast, rested, first, rested_flush}) {
     ASSERT_TRUE(recorder_->Add(io).ok());
   }
   ASSERT_TRUE(recorder_->Flush().ok());
   ASSERT_TRUE(writer_->Finish({}).ok());
   std::vector<int64_t> completions;
   for (const IoRecord& io : ReadTrace(path_).records) completions.push_back(*io.complete_ns);
-  EXPECT_THAT(completions, ElementsAre(45, 120, 215, 300));
+  EXPECT_THAT(completions, ElementsAre(45, 120, 215, 300, 440, 535, 605));
 }
 
 TEST_F(ResultRecorderTest, IosThatWereNeverIssuedLeaveNoGap) {

@@ -237,7 +237,7 @@ TEST(PlanTest, AnIoBeyondTheGatesIsCountedAsUngated) {
 // 100 ns after a flush that the issuer sees 30 ns late are 70 more; 20 ns are none.
 TEST(PlanTest, AClosedReplayThinksForLessByWhatItSeesLate) {
   PlanOptions options = OneTarget(TimingRule::kClosed);
-  options.host_parts = {{.transfer_ns = 5, .flush_ns = 30}};
+  options.host_parts = {{.transfer = {5, 70}, .flush = {30, 90}}};
   const Planned planned = All({Io(Op::kFlush, 0, 1'000, 0, 0), Read(1'100, 1'200),
                                Io(Op::kFlush, 1'240, 2'000, 0, 0), Read(2'020, 2'100)},
                               options);
