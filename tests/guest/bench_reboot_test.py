@@ -15,9 +15,15 @@ MAKE = """
 mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard /dev/vda
 mount -t ext4 /dev/vda /mnt
 %s > /tmp/log 2>&1 &
+looks=0
 while [ "$(ls /mnt/bench/*/cycle-*.tape 2>/dev/null | wc -l)" -lt 3 ]; do
   kill -0 $! || { cat /tmp/log > /dev/console; exit 1; }
   sleep 0.05
+  looks=$((looks + 1))
+  if [ $((looks %% 600)) = 0 ]; then
+    # What it is at, should the time not suffice.
+    { tail -c 400 /tmp/log; head -n 9 /proc/$!/task/*/comm /proc/$!/task/*/stack; } > /dev/console
+  fi
 done
 for run in $(ls /mnt/bench/*/cycle-*.tape); do
   echo "finished $run $(sha256sum < $run)" > /dev/console

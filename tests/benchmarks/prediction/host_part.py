@@ -75,9 +75,9 @@ class BlockLayer:
 
 def host_part(result):
     """(without pause, after one) of a transfer and of what begins with a flush."""
-    part = blktape.as_json("info", result)["end"]["replay"]["host_parts"][0]
-    return {False: (part["transfer_ns"], part["transfer_after_pause_ns"]),
-            True: (part["flush_ns"], part["flush_after_pause_ns"])}
+    part = blktape.as_json("info", result)["summary"]["replay"]["host_parts"][0]
+    return {begins: tuple(int(part.get(kind + key, 0)) for key in ("_ns", "_after_pause_ns"))
+            for begins, kind in ((False, "transfer"), (True, "flush"))}
 
 
 def compare(result, recorded):
