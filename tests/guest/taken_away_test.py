@@ -13,10 +13,14 @@ record() {  # NAME DEVICE...
   blktape record --source blktrace "$@" -o /out/$name.tape > /out/$name.said 2> /out/$name.log & recorder=$!
   until grep -q recording /out/$name.log; do sleep 0.1; done
 }
+# What the kernel still holds then is gone with it.
+kept() {  # NAME READS
+  until [ "$(blktape dump /out/$1.tape.partial --csv 2> /dev/null | grep -c ',dd,')" -ge $2 ]; do sleep 0.2; done
+}
 
 record one -d nvme0n1 -d vda
 work
-sleep 1
+kept one 20
 blktrace -k -d /dev/nvme0n1
 until grep -q 'nvme0n1 is recorded no more' /out/one.log; do sleep 0.1; done
 # Whoever ended it may begin one of his own.
@@ -32,7 +36,7 @@ wait $other || true
 
 record all -d nvme0n1
 work
-sleep 1
+kept all 10
 blktrace -k -d /dev/nvme0n1
 attempt all_end wait $recorder
 """
