@@ -26,6 +26,7 @@
 #include "base/sha256.h"
 #include "bench/campaign_folder.h"
 #include "bench/sample.h"
+#include "replay/host_measure.h"
 
 namespace blktape {
 namespace {
@@ -542,7 +543,11 @@ class Campaign {
   int64_t EstimateNs() const {
     const int64_t cycle_ns = cycle_ns_.value_or(report_.segmentation.observed_ns);
     const auto left = static_cast<int64_t>(wanted_ - report_.cycles.size());
-    return left * (cycle_ns + (simulated() ? 0 : 2 * options_.pause_ns));
+    if (simulated()) return left * cycle_ns;
+    std::error_code none;
+    const bool measures_host =
+        !options_.open_loop && std::filesystem::is_block_file(options_.target_path, none);
+    return left * (cycle_ns + 2 * options_.pause_ns + (measures_host ? kHostMeasureNs : 0));
   }
 
   CampaignOptions options_;

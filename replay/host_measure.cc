@@ -24,6 +24,7 @@ namespace {
 constexpr int kSamples = 5;
 constexpr int64_t kSampleNs = 100 * kNanosPerMilli;
 constexpr int64_t kPausingSampleNs = 300 * kNanosPerMilli;
+static_assert(2 * kSamples * (kSampleNs + kPausingSampleNs) == kHostMeasureNs);
 constexpr uint64_t kReadBytes = 4096;
 // Coprime to any number of blocks that is not a multiple of it: each read is far from the last.
 constexpr uint64_t kStride = 1'000'003;

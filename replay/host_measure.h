@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "replay/issue/realtime.h"
 #include "replay/plan/host_part.h"
 #include "replay/target/target.h"
 
 namespace blktape {
+
+// How long MeasureHostParts() takes for one target.
+inline constexpr int64_t kHostMeasureNs = 4 * kNanosPerSecond;
 
 // Of some I/Os, one after the other: how long they took as their issuer saw it, and what the
 // kernel's statistics of the disk counted meanwhile.
@@ -29,7 +33,7 @@ struct HostSample {
 // cache). Absent where there is no sample, or one in which the disk did I/O for others. Pure.
 std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples);
 
-// Measures it on each target for four seconds, before a replay: reads of 4 KiB at places that are
+// Measures it on each target for kHostMeasureNs, before a replay: reads of 4 KiB at places that are
 // spread over it, and flushes; one at a time, at once and with pauses of kHostPauseNs, with the
 // engine and as the thread of a closed replay.
 // Nothing is written. Empty where one target is a file, or a disk of which the kernel does not keep
