@@ -245,13 +245,14 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
     text += WrappedLine("host", granted);
   }
   for (const proto::HostPart& part : outcome.host_parts()) {
-    text += WrappedLine(
-        "host's part",
-        fmt::format(
-            "{} a transfer ({} after a pause), {} a flush ({}), measured before and taken "
-            "out",
-            FormatDurationNs(part.transfer_ns()), FormatDurationNs(part.transfer_after_pause_ns()),
-            FormatDurationNs(part.flush_ns()), FormatDurationNs(part.flush_after_pause_ns())));
+    const auto costs = [](int64_t at_once_ns, const char* of, int64_t after_pause_ns) {
+      return fmt::format("{} a {}, {} after a pause", FormatDurationNs(at_once_ns), of,
+                         FormatDurationNs(after_pause_ns));
+    };
+    text += Line("host's part",
+                 costs(part.transfer_ns(), "transfer", part.transfer_after_pause_ns()) + ";");
+    text += Line("", costs(part.flush_ns(), "flush", part.flush_after_pause_ns()) +
+                         ": measured before, taken out");
   }
   const uint64_t bytes = profile.of(Op::kRead).bytes + profile.of(Op::kWrite).bytes;
   text +=
