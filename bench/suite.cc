@@ -63,7 +63,7 @@ Result<Suite> ParseSuite(std::string_view text, const std::string& path) {
         blank == std::string_view::npos ? "" : Trimmed(line.substr(blank));
     if (name.empty()) return refused("names no trace");
     // An absolute path stays as it is.
-    const fs::path trace = (fs::path(path).parent_path() / std::string(name)).lexically_normal();
+    const fs::path trace = (fs::path(path).parent_path() / name).lexically_normal();
     if (!named.insert(trace.string()).second) {
       return refused(ToPrintable(ToUtf8(std::string(name))) + " is named twice");
     }

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Lint of our own C++ files: lint.py format|tidy [--jobs N] [FILE...]. Prints `passed NAME` or `failed NAME`.
+"""Lint of our own C++ files: lint.py format|tidy [--jobs N] [--apart] [FILE...]. Prints `passed NAME` or `failed NAME`.
 
 format  clang-format-19 leaves every file as it is
-tidy    clang-tidy-19 has nothing to say, clang warns of nothing, and every include is of a direct
+tidy    clang-tidy has nothing to say, clang warns of nothing, and every include is of a direct
         dependency: clang-tidy reads each file with the module maps of --config=layering, so that no
         compilation of its own is needed for that. What passed is remembered by the content of the
         file, of the headers of ours that it includes, of its dependencies' module maps, and of the
-        configuration, so that a second run costs seconds.
+        configuration, so that a second run costs seconds. It is PyPI's clang-tidy: it passes over the
+        system's headers, with which Debian's spends two thirds of its time. --apart: with a Bazel of
+        its own, which is new each time and gone at the end, so that another can run meanwhile.
 What is wrong is told on stderr. The exit status is 0 in either case: tools/count.py judges.
 """
 
@@ -14,15 +16,17 @@ import argparse
 import concurrent.futures
 import functools
 import hashlib
-import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
+import compile_commands
+from compile_commands import ROOMS
+
 INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
-ROOMS = ("base", "format", "host", "capture", "replay", "analysis", "report", "bench", "cli", "tests")
 
 
 def own_files(*endings):
@@ -31,10 +35,10 @@ def own_files(*endings):
     return sorted(path for path in listed.split("\0") if path.endswith(endings) and os.path.exists(path))
 
 
-def digest_of(paths):
+def digest_of(paths, folder=""):
     total = hashlib.sha256()
     for path in paths:
-        with open(path, "rb") as file:
+        with open(os.path.join(folder, path), "rb") as file:
             total.update(path.encode() + b"\0" + hashlib.sha256(file.read()).digest())
     return total.digest()
 
@@ -47,19 +51,18 @@ def check_format():
     print("passed" if run.returncode == 0 else "failed", "clang-format")
 
 
-def compile_commands(folder):
+def compilations(bazel, folder):
     """Writes compile_commands.json into the folder: how each file is compiled with the layering check. Returns where
     the commands run, and the arguments of each file."""
-    # Module maps and generated headers: what a compilation needs, without the compilation.
-    subprocess.run(["bazel", "build", "--config=layering", "--output_groups=compilation_prerequisites_INTERNAL_",
-                    "--noshow_progress", "--ui_event_filters=-info", "//..."], check=True, stdout=sys.stderr)
+    # Module maps and generated headers: what a compilation needs, without the compilation. Not by //..., in which a
+    # Bazel of another output base finds the links of this one.
+    subprocess.run(bazel + ["build", "--config=layering", "--output_groups=compilation_prerequisites_INTERNAL_",
+                            "--experimental_convenience_symlinks=ignore", "--noshow_progress", "--ui_event_filters=-info"]
+                   + [f"//{room}/..." for room in ROOMS], check=True, stdout=sys.stderr)
     # Not the workspace: the module maps name each other from there.
-    root = subprocess.check_output(["bazel", "info", "execution_root"], stderr=subprocess.DEVNULL, text=True).strip()
-    path = os.path.join(folder, "compile_commands.json")
-    subprocess.run(["/usr/bin/python3", "tools/compile_commands.py", "--config=layering", "--directory=" + root,
-                    "--output=" + path], check=True, stdout=subprocess.DEVNULL)
-    with open(path) as file:
-        return root, {entry["file"]: entry["arguments"] for entry in json.load(file)}
+    root = subprocess.check_output(bazel + ["info", "execution_root"], stderr=subprocess.DEVNULL, text=True).strip()
+    entries = compile_commands.write(os.path.join(folder, "compile_commands.json"), bazel, "layering", root)
+    return root, {file: entry["arguments"] for file, entry in entries.items()}
 
 
 def module_maps(arguments):
@@ -90,21 +93,36 @@ def with_includes(path):
     return sorted(seen)
 
 
-def check_tidy(jobs, files):
+def clang_tidy():
+    python = subprocess.check_output(["tools/setup", "python"], text=True).strip()
+    program = os.path.join(os.path.dirname(python), "clang-tidy")
+    if not os.path.exists(program):
+        sys.exit(f"error: {program} is not there: tools/setup test fetches it")
+    return program
+
+
+def check_tidy(jobs, apart, files):
+    program = clang_tidy()
     with tempfile.TemporaryDirectory() as folder:
-        _check_tidy(folder, *compile_commands(folder), jobs, files)
+        bazel = ["bazel"] + ([f"--output_base={folder}/bazel"] if apart else [])
+        try:
+            _check_tidy(program, folder, *compilations(bazel, folder), jobs, files)
+        finally:
+            if apart:
+                subprocess.run(bazel + ["shutdown"], check=False, capture_output=True)
 
 
-def _check_tidy(folder, root, known, jobs, files):
+def _check_tidy(program, folder, root, known, jobs, files):
     cache = os.path.join(os.environ["HOME"], ".cache/blktape/clang-tidy")
     os.makedirs(cache, exist_ok=True)
 
     def one(path):
-        content = digest_of([".clang-tidy", "WORKSPACE"] + with_includes(path) + module_maps(known[path]))
+        content = digest_of([".clang-tidy", "WORKSPACE", "tests/python/requirements.txt"] + with_includes(path))
+        content += digest_of(module_maps(known[path]), root)
         mark = os.path.join(cache, hashlib.sha256(content + "\0".join(known[path]).encode()).hexdigest())
         if os.path.exists(mark):
             return path, ""
-        run = subprocess.run(["clang-tidy-19", "--quiet", "-p", folder, "--config-file=" + os.path.abspath(".clang-tidy"), path],
+        run = subprocess.run([program, "--quiet", "-p", folder, "--config-file=" + os.path.abspath(".clang-tidy"), path],
                              cwd=root, capture_output=True, text=True, check=False)
         if run.returncode == 0:
             with open(mark, "w"):
@@ -113,11 +131,14 @@ def _check_tidy(folder, root, known, jobs, files):
         return path, run.stdout or run.stderr
 
     bad = []
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
         for path, said in pool.map(one, [path for path in files or own_files(".cc") if path in known]):
             if said:
                 bad.append(path)
                 sys.stderr.write(said)
+    finally:
+        pool.shutdown(cancel_futures=True)
     print(*(["failed clang-tidy " + path for path in bad] or ["passed clang-tidy"]), sep="\n")
 
 
@@ -125,13 +146,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["format", "tidy"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--apart", action="store_true", help="with a Bazel of its own (tidy)")
     parser.add_argument("files", nargs="*", help="these alone (tidy)")
     arguments = parser.parse_intermixed_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was begun is cleaned up
     if arguments.what == "format":
         check_format()
     else:
-        check_tidy(arguments.jobs, arguments.files)
+        check_tidy(arguments.jobs, arguments.apart, arguments.files)
 
 
 if __name__ == "__main__":

@@ -242,7 +242,7 @@ void TraceFile::WriteOne(std::unique_lock<std::mutex>* lock) {
     // The rest follows where this ended once there is room.
     queue_.emplace_front(bytes.begin() + static_cast<ptrdiff_t>(done), bytes.end());
   } else if (!status.ok()) {
-    status_ = status;
+    status_ = std::move(status);
   }
   full_ = full;
   done_.notify_all();
