@@ -1,6 +1,7 @@
 #include "replay/host_measure.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -132,18 +133,31 @@ Result<std::optional<HostCost>> MeasureKind(Op op, const std::string& engine_nam
 }  // namespace
 
 std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples) {
-  std::vector<int64_t> parts;
+  struct HostTime {
+    int64_t ios;
+    int64_t total_ns;
+    int64_t Mean() const { return total_ns / ios; }
+  };
+  std::vector<HostTime> times;
   for (const HostSample& sample : samples) {
     const bool others = sample.counted != sample.ios && sample.counted != 0;
     if (sample.ios == 0 || others) return std::nullopt;
     const int64_t disk_ns =
         sample.counted == 0 ? 0 : static_cast<int64_t>(sample.counted_ms) * kNanosPerMilli;
-    parts.push_back((sample.seen_ns - disk_ns) / static_cast<int64_t>(sample.ios));
+    times.push_back({static_cast<int64_t>(sample.ios), sample.seen_ns - disk_ns});
   }
-  if (parts.empty()) return std::nullopt;
-  const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2);
-  std::nth_element(parts.begin(), middle, parts.end());
-  return std::max<int64_t>(0, *middle);
+  if (times.empty()) return std::nullopt;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end(),
+                   [](const HostTime& a, const HostTime& b) { return a.Mean() < b.Mean(); });
+  const int64_t median_ns = middle->Mean();
+  HostTime sum = {0, 0};
+  for (const HostTime& time : times) {
+    if (std::abs(time.Mean() - median_ns) > 2 * kNanosPerMilli / time.ios) continue;
+    sum.ios += time.ios;
+    sum.total_ns += time.total_ns;
+  }
+  return std::max<int64_t>(0, sum.Mean());
 }
 
 Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,

@@ -19,6 +19,15 @@ TEST(HostMeasureTest, OneSampleInWhichTheHostStoppedChangesNothing) {
   EXPECT_EQ(HostPartNs({quiet, stopped, quiet}), 20'000);
 }
 
+// 100 I/Os take the disk 105.5 ms, of which the statistics hold 105 or 106. With 107.5 ms as seen,
+// 20 us an I/O are the host's: no single sample says so.
+TEST(HostMeasureTest, WhatTheStatisticsCutOffIsInTheNextSample) {
+  const HostSample cut = {.ios = 100, .seen_ns = 107'500'000, .counted = 100, .counted_ms = 105};
+  HostSample more = cut;
+  more.counted_ms = 106;
+  EXPECT_EQ(HostPartNs({cut, more, cut, more}), 20'000);
+}
+
 // The statistics count whole ms, so that they can hold more than was seen.
 TEST(HostMeasureTest, ItIsNeverLessThanNothing) {
   EXPECT_EQ(HostPartNs({{.ios = 100, .seen_ns = 99 * kMs, .counted = 100, .counted_ms = 100}}), 0);
