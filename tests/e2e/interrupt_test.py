@@ -30,7 +30,10 @@ class InterruptTest(unittest.TestCase):
             for name in names:
                 if name.startswith("cycle-") and name.endswith(".tape"):
                     path = os.path.join(folder, name)
-                    stat = os.stat(path)
+                    try:
+                        stat = os.stat(path)
+                    except FileNotFoundError:
+                        continue  # Stopped before, and measured again just now.
                     runs[os.path.relpath(path, self.folder)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         return {name: stat for name, stat in runs.items() if (name, stat) not in self.stopped}
 
