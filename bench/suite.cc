@@ -65,7 +65,7 @@ Result<Suite> ParseSuite(std::string_view text, const std::string& path) {
     // An absolute path stays as it is.
     const fs::path trace = (fs::path(path).parent_path() / name).lexically_normal();
     if (!named.insert(trace.string()).second) {
-      return refused(ToPrintable(ToUtf8(std::string(name))) + " is named twice");
+      return refused(ToPrintable(ToUtf8(name)) + " is named twice");
     }
     if (suite.traces.size() == kMostSuiteTraces) {
       return refused("a suite has at most " + std::to_string(kMostSuiteTraces) + " traces");

@@ -122,8 +122,10 @@ def _check_tidy(program, folder, root, known, jobs, files):
         mark = os.path.join(cache, hashlib.sha256(content + "\0".join(known[path]).encode()).hexdigest())
         if os.path.exists(mark):
             return path, ""
-        run = subprocess.run([program, "--quiet", "-p", folder, "--config-file=" + os.path.abspath(".clang-tidy"), path],
-                             cwd=root, capture_output=True, text=True, check=False)
+        # A shell is what a program that runs as root must not call, and what a test sets up its scene with.
+        shell = ["--checks=-bugprone-command-processor"] if path.startswith("tests/") else []
+        run = subprocess.run([program, "--quiet", "-p", folder, "--config-file=" + os.path.abspath(".clang-tidy"), *shell,
+                              path], cwd=root, capture_output=True, text=True, check=False)
         if run.returncode == 0:
             with open(mark, "w"):
                 pass
