@@ -26,6 +26,8 @@ import tempfile
 import compile_commands
 from compile_commands import ROOMS
 
+# What concerns machine code alone: what was found well stays so when it changes.
+MACHINE_CODE = ("-O1", "-flto", "-ffat-lto-objects", "-fno-lto", "-fno-semantic-interposition")
 INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -61,7 +63,8 @@ def compilations(bazel, folder):
                    + [f"//{room}/..." for room in ROOMS], check=True, stdout=sys.stderr)
     # Not the workspace: the module maps name each other from there.
     root = subprocess.check_output(bazel + ["info", "execution_root"], stderr=subprocess.DEVNULL, text=True).strip()
-    entries = compile_commands.write(os.path.join(folder, "compile_commands.json"), bazel, "layering", root)
+    entries = compile_commands.write(os.path.join(folder, "compile_commands.json"), bazel, "layering", root,
+                                     drop=MACHINE_CODE)
     return root, {file: entry["arguments"] for file, entry in entries.items()}
 
 
