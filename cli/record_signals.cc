@@ -13,15 +13,13 @@ volatile sig_atomic_t stop_typed = 0;
 volatile sig_atomic_t hangup = 0;
 volatile sig_atomic_t status_request = 0;
 
-constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
   if (signal == SIGHUP) {
     hangup = 1;
   } else if (signal == SIGUSR1) {
     status_request = 1;
-  } else if (signal == SIGPIPE) {
-    // Who reads what is said went away; the recording goes on.
   } else {
     stop_signal = signal;
     stop_typed = info->si_code == SI_KERNEL;
@@ -44,6 +42,7 @@ RecordSignals::RecordSignals() : old_(std::make_unique<Old>()) {
   for (size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &old_->actions[i]);
   }
+  signal(SIGPIPE, SIG_IGN);
 }
 
 RecordSignals::~RecordSignals() {

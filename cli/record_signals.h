@@ -6,7 +6,8 @@ namespace blktape {
 
 // The signals a recording obeys, taken from the process: SIGINT and SIGTERM end it, SIGHUP begins a
 // new file, SIGUSR1 asks for figures. One object at a time; the handlers of before come back with
-// its end. Made before other threads start, so that this thread is the one that gets them.
+// its end. Made before other threads start, so that this thread is the one that gets them. SIGPIPE
+// is ignored from then on for good: what is said at the end may find no reader, either.
 class RecordSignals {
  public:
   RecordSignals();

@@ -97,11 +97,12 @@ class QueueSettingsTest(unittest.TestCase):
         target = blktape.as_json("info", result)["header"]["replay"]["targets"][0]
         self.assertEqual((target["scheduler"], target["nomerges"]), ("none", 2))
 
-    def test_they_are_put_back_when_it_is_interrupted(self):
-        running = self.start()
-        running.send_signal(signal.SIGINT)
-        self.assertEqual(running.wait(60), 3)
-        self.assertEqual(self.everything(), self.before)
+    def test_they_are_put_back_when_it_is_interrupted_or_loses_its_terminal(self):
+        for how in (signal.SIGINT, signal.SIGHUP):
+            running = self.start()
+            running.send_signal(how)
+            self.assertEqual(running.wait(60), 3)
+            self.assertEqual(self.everything(), self.before)
 
     def test_they_are_put_back_when_it_fails(self):
         refused = blktape.run(*self.words("--set", "scheduler=no-such"))

@@ -50,9 +50,9 @@ class TerminalTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
         self.disk = self.scratch.loop(64 << 20)
 
-    def record(self, stderr, **variables):
+    def record(self, stderr, stdout=subprocess.DEVNULL, **variables):
         process = subprocess.Popen([blktape.PROGRAM, "record", "--device", self.disk, "-o", self.scratch.path("a.tape")],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env={**os.environ, **variables})
+                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env={**os.environ, **variables})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -114,6 +114,20 @@ class TerminalTest(unittest.TestCase):
         # What it says when it begins is the last.
         self.assertRegex(said, r"\Arecording [^\n]* into [^\n]*a\.tape\n(not used: [^\n]*\n)*\Z")
         self.assertNotRegex(said, r"[\r\033]")
+
+    def test_it_goes_on_when_whoever_read_what_it_says_has_gone(self):
+        theirs, ours = os.pipe()
+        process = self.record(ours, stdout=ours)
+        os.close(ours)
+        with open(theirs, encoding="utf-8") as said:
+            self.assertIn("recording ", said.readline())
+        direct_io.perform(self.disk, [("write", 8192 * i, 4096) for i in range(40)])
+        process.send_signal(signal.SIGTERM)
+        # What it says at the end reaches nobody, which is no success; the trace is.
+        self.assertEqual(process.wait(timeout=60), 1)
+        told = blktape.as_json("info", self.scratch.path("a.tape"))
+        self.assertTrue(told["whole"])
+        self.assertEqual(told["records"], 40)
 
 
 if __name__ == "__main__":
