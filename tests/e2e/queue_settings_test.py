@@ -70,12 +70,13 @@ class QueueSettingsTest(unittest.TestCase):
         with open(journal, encoding="ascii") as file:
             return json.load(file)["phase"]
 
-    def start(self, words=None):
+    def start(self, words=None, hangup=signal.SIG_DFL):
         """A replay of half a minute, or what `words` name, once its settings are in force."""
         # One that is killed leaves its temporary folder.
         environment = {**os.environ, "TMPDIR": self.scratch.folder}
         running = subprocess.Popen([blktape.PROGRAM, *(words or self.words())], stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, env=environment)
+                                   stderr=subprocess.STDOUT, env=environment,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
         self.addCleanup(running.stdout.close)
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)
@@ -103,6 +104,14 @@ class QueueSettingsTest(unittest.TestCase):
             running.send_signal(how)
             self.assertEqual(running.wait(60), 3)
             self.assertEqual(self.everything(), self.before)
+
+    def test_under_nohup_it_outlives_its_terminal(self):
+        running = self.start(hangup=signal.SIG_IGN)
+        with open("/proc/%d/status" % running.pid, encoding="ascii") as file:
+            ignored = next(line for line in file if line.startswith("SigIgn:"))
+        self.assertEqual(int(ignored.split()[1], 16) >> (signal.SIGHUP - 1) & 1, 1)
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(60), 3)
 
     def test_they_are_put_back_when_it_fails(self):
         refused = blktape.run(*self.words("--set", "scheduler=no-such"))

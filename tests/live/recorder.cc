@@ -51,6 +51,9 @@ Recorder::Recorder(const std::string& folder, std::vector<std::string> words,
   const int err = open(err_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
+  // The tests may run under nohup or in a terminal.
+  signal(SIGHUP, SIG_DFL);
+  setsid();
   execvp(argv[0], argv.data());
   _exit(127);
 }

@@ -22,19 +22,29 @@ class Terminal:
     """A terminal of so many columns and what has been written to it."""
 
     def __init__(self, test, columns):
-        self._ours, self.theirs = pty.openpty()
-        test.addCleanup(os.close, self._ours)
+        ours, self.theirs = pty.openpty()
+        self._ours = os.fdopen(ours, "rb")
+        test.addCleanup(self._ours.close)
         test.addCleanup(os.close, self.theirs)
-        os.set_blocking(self._ours, False)
+        os.set_blocking(ours, False)
         self.resize(columns)
         self.text = ""
 
     def resize(self, columns):
         fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
+    def take(self, hangup=signal.SIG_DFL):
+        """In a child: makes it the terminal of a session of its own."""
+        signal.signal(signal.SIGHUP, hangup)
+        os.setsid()
+        fcntl.ioctl(self.theirs, termios.TIOCSCTTY, 0)
+
+    def close(self):
+        self._ours.close()
+
     def read(self):
         try:
-            self.text += os.read(self._ours, 1 << 16).decode()
+            self.text += os.read(self._ours.fileno(), 1 << 16).decode()
         except BlockingIOError:
             pass
         return self.text
@@ -50,9 +60,10 @@ class TerminalTest(unittest.TestCase):
         self.scratch = devices.Scratch(self)
         self.disk = self.scratch.loop(64 << 20)
 
-    def record(self, stderr, stdout=subprocess.DEVNULL, **variables):
+    def record(self, stderr, stdout=subprocess.DEVNULL, first=None, **variables):
         process = subprocess.Popen([blktape.PROGRAM, "record", "--device", self.disk, "-o", self.scratch.path("a.tape")],
-                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env={**os.environ, **variables})
+                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, preexec_fn=first,
+                                   env={**os.environ, **variables})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -121,13 +132,36 @@ class TerminalTest(unittest.TestCase):
         os.close(ours)
         with open(theirs, encoding="utf-8") as said:
             self.assertIn("recording ", said.readline())
-        direct_io.perform(self.disk, [("write", 8192 * i, 4096) for i in range(40)])
+        direct_io.perform(self.disk, direct_io.forty())
         process.send_signal(signal.SIGTERM)
         # What it says at the end reaches nobody, which is no success; the trace is.
         self.assertEqual(process.wait(timeout=60), 1)
+        self.check_forty()
+
+    def check_forty(self):
         told = blktape.as_json("info", self.scratch.path("a.tape"))
         self.assertTrue(told["whole"])
         self.assertEqual(told["records"], 40)
+
+    def test_it_ends_in_order_with_its_terminal(self):
+        terminal = Terminal(self, columns=80)
+        process = self.record(terminal.theirs, first=terminal.take)
+        self.wait_for("recording", lambda: "recording " in terminal.read())
+        direct_io.perform(self.disk, direct_io.forty())
+        terminal.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.check_forty()
+        self.assertEqual(os.listdir(self.scratch.folder).count("a_2.tape"), 0)
+
+    def test_under_nohup_it_outlives_its_terminal(self):
+        terminal = Terminal(self, columns=80)
+        process = self.record(terminal.theirs, first=lambda: terminal.take(signal.SIG_IGN))
+        self.wait_for("recording", lambda: "recording " in terminal.read())
+        terminal.close()
+        direct_io.perform(self.disk, direct_io.forty())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.check_forty()
 
 
 if __name__ == "__main__":
