@@ -179,9 +179,35 @@ Status WriteAttribute(const std::string& path, std::string_view text) {
   return OkStatus();
 }
 
+namespace {
+
+bool AreOneFile(const std::string& one, const std::string& other) {
+  struct stat first{};
+  struct stat second{};
+  return lstat(one.c_str(), &first) == 0 && lstat(other.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// A second name replaces nothing, either. One that is there already may be ours: NFS answers so
+// where it had to ask its server twice.
+Status RenameByLink(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0 || (errno == EEXIST && AreOneFile(from, to))) {
+    return unlink(from.c_str()) == 0 ? OkStatus() : ErrnoStatus(errno, from);
+  }
+  if (errno == EEXIST) return ErrnoStatus(errno, to);
+  // Not even that: whoever makes a file of this name right after the look loses it.
+  struct stat there{};
+  if (lstat(to.c_str(), &there) == 0) return ErrnoStatus(EEXIST, to);
+  return rename(from.c_str(), to.c_str()) == 0 ? OkStatus() : ErrnoStatus(errno, to);
+}
+
+}  // namespace
+
 Status RenameDurably(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
-    return ErrnoStatus(errno, to);
+    const bool unknown = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+    if (!unknown) return ErrnoStatus(errno, to);
+    RETURN_IF_ERROR(RenameByLink(from, to));
   }
   return SyncFolderOf(to);
 }
@@ -202,7 +228,9 @@ Status SyncFolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
   UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || fsync(fd.get()) != 0) return ErrnoStatus(errno, folder + ": sync");
+  // EINVAL: the file system does not sync folders.
+  if (!fd || (fsync(fd.get()) != 0 && errno != EINVAL))
+    return ErrnoStatus(errno, folder + ": sync");
   return OkStatus();
 }
 

@@ -130,7 +130,8 @@ TEST(PrivilegesTest, WhatARecordingDoesIsStillDone) {
               if (!RenameDurably(path + ".partial", path).ok()) return 4;
               if (!ReplaceFile(folder + "/status", "status").ok()) return 5;
               if (ReadFile("/proc/self/status").status().code() != StatusCode::kOk) return 6;
-              if (unlink(path.c_str()) != 0) return 7;
+              if (link(path.c_str(), (path + "_2").c_str()) != 0) return 7;
+              if (unlink(path.c_str()) != 0 || unlink((path + "_2").c_str()) != 0) return 7;
               // A thread that gives up its rights.
               bool dropped = false;
               std::thread([&dropped] { dropped = DropCapabilities().ok(); }).join();
