@@ -447,7 +447,7 @@ std::string ExpectedTimeText(const ReplayOptions& options, const ReplayPreview& 
     if (limit_ns && options.loops == 0) return "takes " + FormatDurationNs(*limit_ns);
     if (limit_ns) return "takes at most " + FormatDurationNs(*limit_ns);
     return options.loops == 0 ? "runs until it is stopped"
-                              : "how long it takes is not known: the trace has no summary";
+                              : "how long it takes is not known: the trace does not tell";
   }
   const bool thinks = IsPunctual(options.rule) || options.keep_think_time;
   const double speed = thinks ? options.speed : 1;
