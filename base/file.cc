@@ -181,11 +181,12 @@ Status WriteAttribute(const std::string& path, std::string_view text) {
 
 namespace {
 
+// Not by the number alone: a file system in user space may give one to all its files.
 bool AreOneFile(const std::string& one, const std::string& other) {
   struct stat first{};
   struct stat second{};
   return lstat(one.c_str(), &first) == 0 && lstat(other.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino && first.st_nlink > 1;
 }
 
 // A second name replaces nothing, either. One that is there already may be ours: NFS answers so
