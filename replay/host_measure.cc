@@ -26,6 +26,7 @@ constexpr int kSamples = 5;
 constexpr int64_t kSampleNs = 100 * kNanosPerMilli;
 constexpr int64_t kPausingSampleNs = 300 * kNanosPerMilli;
 static_assert(2 * kSamples * (kSampleNs + kPausingSampleNs) == kHostMeasureNs);
+constexpr int64_t kCountedWithinNs = 10 * kNanosPerMilli;
 constexpr uint64_t kReadBytes = 4096;
 // Coprime to any number of blocks that is not a multiple of it: each read is far from the last.
 constexpr uint64_t kStride = 1'000'003;
@@ -87,13 +88,17 @@ Result<std::optional<HostSample>> TakeSample(Engine* engine, Op op, int64_t paus
   Issuer issuer(engine, clock, &feed, &sink, &counters, StopFlags{&stop}, options);
   const std::optional<BlockStat> before = ReadBlockStat(target.disk());
   RETURN_IF_ERROR(issuer.Run(clock->NowNs()));
-  const std::optional<BlockStat> after = ReadBlockStat(target.disk());
-  if (!before || !after || counters.errors.load() > 0 || stop.load()) {
-    return std::optional<HostSample>();
-  }
+  if (!before || counters.errors.load() > 0 || stop.load()) return std::optional<HostSample>();
   const bool read = op == Op::kRead;
+  // The block layer counts an I/O after it has told of its end (blk_mq_end_request).
+  const int64_t deadline_ns = clock->NowNs() + kCountedWithinNs;
+  std::optional<BlockStat> after;
+  do {
+    after = ReadBlockStat(target.disk());
+    if (!after) return std::optional<HostSample>();
+    sink.sample.counted = read ? after->reads - before->reads : after->writes - before->writes;
+  } while (sink.sample.counted < sink.sample.ios && clock->NowNs() < deadline_ns);
   // A flush of software counts as a write without sectors.
-  sink.sample.counted = read ? after->reads - before->reads : after->writes - before->writes;
   sink.sample.counted_ms =
       read ? after->read_ms - before->read_ms : after->write_ms - before->write_ms;
   return std::optional<HostSample>(sink.sample);
