@@ -13,9 +13,10 @@ The response of a flagged write is until software saw its end: with the flush th
 device without.
 
 `same` marks a recording replayed on the disk it was made on: what that is off is not the inference's but
-the replayer's and the machine's. Live runs repeat (--rounds); medians are shown, and how far apart the live
-ones were. `memory:machine` are two real disks: loop devices over a file in memory, and over one on the
-machine's disk by direct I/O. Last come the medians over workloads of the figures' absolute values.
+the replayer's and the machine's. Live runs repeat (--rounds), and each one's recording is replayed: the same
+work is not the same I/O twice. Medians are shown, and how far apart the live ones were. `memory:machine` are
+two real disks: loop devices over a file in memory, and over one on the machine's disk by direct I/O. Last come
+the medians over workloads of the figures' absolute values.
 """
 
 import argparse
@@ -157,11 +158,11 @@ def row(*cells):
 def compare(bench, workload, pair, options):
     disks = {name: make_disk(bench, name, speed, options)
              for name, speed in zip(("fast", "slow"), pair.split(":"))}
-    truths, traces, runs = {}, {}, {name: [] for name in disks}
+    truths, traces, runs = {}, {name: [] for name in disks}, {name: [] for name in disks}
     for number in range(options.rounds):
         for name, disk in disks.items():
-            traces[name] = bench.path(name + ".tape")
-            runs[name].append(live(bench, disk, workload, options.seed, traces[name]))
+            traces[name].append(bench.path("%s-%d.tape" % (name, number)))
+            runs[name].append(live(bench, disk, workload, options.seed, traces[name][-1]))
     for name in disks:
         truths[name] = median_of(runs[name])
         waits = [run["wait"] for run in runs[name]]
@@ -175,7 +176,8 @@ def compare(bench, workload, pair, options):
         for source in disks:
             waits = {}
             for name, disk in disks.items():
-                found = median_of([replay(bench, traces[source], disk, how) for _ in range(options.replays)])
+                found = median_of([replay(bench, trace, disk, how) for trace in traces[source]
+                                   for _ in range(options.replays)])
                 truth = truths[name]
                 waits[name] = found["wait"]
                 ratio = None
@@ -213,8 +215,8 @@ def main():
     parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,build")
     parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30: so many times slower; of two real disks: memory:machine")
     parser.add_argument("--folder", default="/var/tmp", help="on the machine's disk, where `machine` has its file")
-    parser.add_argument("--rounds", type=int, default=2, help="live runs on each disk")
-    parser.add_argument("--replays", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
+    parser.add_argument("--replays", type=int, default=1, help="of each recording")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     common.need_root()
