@@ -154,6 +154,14 @@ def kernel_folder():
     return None
 
 
+def _kernel(by_firmware):
+    """The kernel itself, which boots four seconds sooner than the compressed image, where tools/setup could take it out."""
+    kernel = os.path.join(kernel_folder(), "vmlinux")
+    if by_firmware or not os.path.exists(kernel):
+        kernel = os.path.join(kernel_folder(), "vmlinuz")
+    return os.path.realpath(kernel)
+
+
 def missing():
     """Why no guest can run here, or an empty string."""
     if shutil.which("qemu-system-x86_64") is None:
@@ -177,13 +185,16 @@ def _die_with_parent():
 
 class Guest:
     def __init__(self, programs=(), modules=(), disks=(), files=None, memory_mib=1024, cpus=2,
-                 kernel_arguments="", timeout_s=240, systemd=False):
-        """`files` maps a path in the guest to a path here; `programs` are names found in PATH."""
+                 kernel_arguments="", timeout_s=240, systemd=False, suspends=False):
+        """`files` maps a path in the guest to a path here; `programs` are names found in PATH.
+
+        One that `suspends` to memory is booted by its firmware, which wakes no kernel that it did not boot.
+        """
         self.programs, self.modules, self.disks = list(programs), list(modules), list(disks)
         self.files = dict(files or {})
         self.memory_mib, self.cpus, self.timeout_s = memory_mib, cpus, timeout_s
         self.kernel_arguments = kernel_arguments
-        self.systemd = systemd
+        self.systemd, self.suspends = systemd, suspends
 
     def run(self, script):
         with self._folder() as work:
@@ -285,10 +296,11 @@ class Guest:
             # With a thread for each processor qemu 7.2 can go on running an int3 that the kernel, patching its own
             # code, has taken away again: probes attached amid I/O then ended in a processor caught at that place for
             # good (Linux 6.1, one run in ten) or in a panic (Linux 7.2, always).
-            "qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "pc", "-cpu", "max",
+            # A fifth level of page tables would have to be walked in software at every miss.
+            "qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "pc", "-cpu", "max,la57=off",
             "-m", str(self.memory_mib), "-smp", str(self.cpus), "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-serial", "stdio", "-nic", "none",
-            "-kernel", os.path.realpath(os.path.join(kernel_folder(), "vmlinuz")), "-initrd", image,
+            "-kernel", _kernel(self.suspends), "-initrd", image,
             "-append", "console=ttyS0 no_timer_check quiet loglevel=3 panic=-1 mitigations=off " + self.kernel_arguments,
         ]
         for number, disk in enumerate(self.disks):

@@ -35,8 +35,9 @@ attempt replay blktape replay /out/tracefs.tape --target /dev/vda --overwrite --
 class SuspendTest(unittest.TestCase):
     def test_a_suspend_is_a_moment_with_a_mark(self):
         cases.need(not guest.missing(), guest.missing())
-        result = guest.Guest(programs=["rtcwake"], disks=[guest.Disk("nvme", 64 << 20), guest.Disk("virtio", 64 << 20)],
-                             files={"timed_writes": "tests/guest/timed_writes"}).run(SCRIPT).check()
+        result = guest.Guest(
+            programs=["rtcwake"], disks=[guest.Disk("nvme", 64 << 20), guest.Disk("virtio", 64 << 20)],
+            files={"timed_writes": "tests/guest/timed_writes"}, suspends=True).run(SCRIPT).check()
         before_ns, after_ns = map(int, result.text("slept").split())
         slept_s = re.search(r"Timekeeping suspended for ([0-9.]+) seconds", result.text("dmesg")).group(1)
         # The clock of the trace did not run meanwhile.
