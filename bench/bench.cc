@@ -1,9 +1,12 @@
 #include "bench/bench.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <semaphore>
 #include <set>
@@ -82,6 +85,45 @@ std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::
   return folder + "/" + FolderName(target);
 }
 
+Status CheckBenchFolder(const BenchOptions& options) {
+  std::error_code error;
+  const fs::file_status there = fs::status(options.folder, error);
+  if (!fs::exists(there)) return OkStatus();
+  if (!fs::is_directory(there)) {
+    return Status(StatusCode::kAlreadyExists,
+                  options.folder + " is there already, and no folder\n  try:  -o DIR, a new name");
+  }
+  std::set<std::string> own;
+  for (size_t trace = 0; trace < options.traces.size(); ++trace) {
+    for (const std::string& target : options.targets) {
+      const fs::path within =
+          fs::path(BenchFolderOf(options, trace, target)).lexically_relative(options.folder);
+      own.insert(within.begin()->string());
+    }
+  }
+  std::string results;  // one of them
+  bool began = false;
+  for (const auto& entry : fs::directory_iterator(options.folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool result =
+        name.starts_with("bench.") || name.starts_with("suite-");  // also of a replacement cut off
+    if (own.contains(name)) {
+      began = true;
+    } else if (result) {
+      results = name;
+    } else {
+      return Status(StatusCode::kAlreadyExists,
+                    options.folder + " holds something else than this bench: " + name +
+                        "\n  try:  -o DIR, a new name");
+    }
+  }
+  if (error) return ErrnoStatus(error.value(), options.folder);
+  if (results.empty() || began) return OkStatus();
+  return Status(StatusCode::kAlreadyExists, options.folder + " holds " + results +
+                                                ", which is not of this bench"
+                                                "\n  try:  -o DIR, a new name");
+}
+
 Result<std::vector<BenchResult>> RunBench(
     const BenchOptions& options, const CampaignTools& tools, const std::atomic<bool>& stop,
     const std::function<CampaignEvents(const CampaignOptions& campaign)>& events_of) {
@@ -98,6 +140,14 @@ Result<std::vector<BenchResult>> RunBench(
       }
       results.push_back({trace, target, std::move(folder), OkStatus(), ScoreReport()});
     }
+  }
+  // Folders of folders that are made for this bench.
+  std::set<std::string, std::greater<>> parents;
+  for (fs::path within : folders) {
+    do {
+      within = within.parent_path();
+      if (!fs::exists(within)) parents.insert(within);
+    } while (within.string().size() > options.folder.size());
   }
   CampaignTurns turns(results.size(), options.targets.size(), options.order_seed);
   // What a campaign computes before its first run takes memory and a CPU: few do so at a time.
@@ -130,12 +180,8 @@ Result<std::vector<BenchResult>> RunBench(
     });
   }
   for (std::thread& thread : threads) thread.join();
-  // Where nothing was left behind in them, they go; else they are not empty.
-  for (const BenchResult& result : results) {
-    std::error_code ignored;
-    fs::remove(fs::path(result.folder).parent_path(), ignored);
-  }
-  if (std::error_code ignored; options.traces.size() > 1) fs::remove(options.folder, ignored);
+  // Where nothing was left behind in them, they go, the innermost first; else they are not empty.
+  for (const std::string& folder : parents) rmdir(folder.c_str());
   return results;
 }
 

@@ -32,6 +32,10 @@ struct BenchOptions {
 // The folder of a trace and target within the bench's.
 std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::string& target);
 
+// kAlreadyExists: what is at the bench's folder is no folder, or holds something that no bench of
+// these traces and targets left there; an unfinished or finished one of them may lie in it.
+Status CheckBenchFolder(const BenchOptions& options);
+
 struct BenchResult {
   size_t trace = 0;  // of the options'
   std::string target;

@@ -1,5 +1,7 @@
 #include "bench/campaign_folder.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -65,12 +67,15 @@ std::string TargetTouchedBy(const std::string& folder) {
 Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question,
                                             bool reopen) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  const bool empty = !error && std::filesystem::is_empty(path, error);
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  ASSIGN_OR_RETURN(UniqueFd lock, LockFile(path));
+  CampaignFolder folder(path, std::move(lock));
+  folder.made_ = made;
+  const bool empty = std::filesystem::is_empty(path, error);
   if (error) return ErrnoStatus(error.value(), path);
   const std::string state_path = path + "/" + kStateFile;
   if (empty) {
-    CampaignFolder folder(path, {}, /*resumed=*/false);
     CampaignState state;
     state.question = AsStored(question);
     RETURN_IF_ERROR(folder.Save(state));
@@ -87,7 +92,9 @@ Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::
     return Taken(path, "holds an unfinished score of something else:\n  there:  " + state.question +
                            "\n  here:   " + AsStored(question));
   }
-  return CampaignFolder(path, std::move(state), /*resumed=*/true);
+  folder.state_ = std::move(state);
+  folder.resumed_ = true;
+  return folder;
 }
 
 Status CampaignFolder::Save(const CampaignState& state) {
@@ -117,6 +124,7 @@ Result<bool> CampaignFolder::HasRun(const std::string& file) const {
 }
 
 void CampaignFolder::Discard() const {
+  if (resumed_) return;
   std::error_code ignored;
   std::vector<std::filesystem::path> own;
   for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
@@ -128,7 +136,7 @@ void CampaignFolder::Discard() const {
   }
   for (const std::filesystem::path& one : own) std::filesystem::remove(one, ignored);
   std::filesystem::remove(PathOf(kStateFile), ignored);
-  std::filesystem::remove(path_, ignored);
+  if (made_) rmdir(path_.c_str());
 }
 
 }  // namespace blktape

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/status.h"
 
 namespace blktape {
@@ -29,7 +30,8 @@ class CampaignFolder {
  public:
   // Makes the folder, or opens one in which the same campaign was not finished. kAlreadyExists: it
   // holds something else, a finished campaign or one of another question; the message says which.
-  // `reopen`: a finished one of this question is opened, too.
+  // `reopen`: a finished one of this question is opened, too. It is locked as long as the object
+  // lives. kFailedPrecondition: another process is at work on it.
   static Result<CampaignFolder> Open(const std::string& path, const std::string& question,
                                      bool reopen = false);
 
@@ -45,16 +47,18 @@ class CampaignFolder {
   Result<bool> HasRun(const std::string& file) const;
   std::string PathOf(const std::string& file) const { return path_ + "/" + file; }
 
-  // Removes what a campaign leaves that has not touched its target, and the folder if nothing else
-  // is in it.
+  // Of a campaign that Open() began: removes what it leaves that has not touched its target, and
+  // the folder, if Open() made it and nothing else is in it. Else nothing.
   void Discard() const;
 
  private:
-  CampaignFolder(std::string path, CampaignState state, bool resumed)
-      : path_(std::move(path)), state_(std::move(state)), resumed_(resumed) {}
+  CampaignFolder(std::string path, UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
+  UniqueFd lock_;
   CampaignState state_;
-  bool resumed_;
+  bool made_ = false;
+  bool resumed_ = false;
 };
 
 }  // namespace blktape

@@ -196,6 +196,7 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
     bench.traces.back().trace_path = trace.path;
   }
   if (bench.folder.empty()) bench.folder = "bench-" + suite->name;
+  if (const Status free = CheckBenchFolder(bench); !free.ok()) return Fail(free);
   TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
   // All of them before the first byte changes.

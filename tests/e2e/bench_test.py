@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import statistics
 import unittest
 
@@ -53,6 +54,39 @@ class BenchTest(unittest.TestCase):
         self.assertIn("6 runs done", again.stderr)
         self.assertEqual(os.stat(kept).st_mtime_ns, stamp)
         self.assertEqual(self.report("sim:sata-2011")["log_scores"], before["log_scores"])
+
+    def test_what_is_not_of_this_bench_stays_as_it_is(self):
+        with open(self.folder, "w", encoding="utf-8") as file:
+            file.write("precious")
+        for folder in (self.folder, self.scratch.path("node")):
+            if folder != self.folder:
+                os.mknod(folder, stat.S_IFIFO | 0o600)
+            before = os.lstat(folder)
+            ran = blktape.run("bench", SAMPLE, "--target", "sim:nvme-2026", "--cycles", 2, "-o", folder)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            self.assertIn("no folder", ran.stderr)
+            self.assertEqual(os.lstat(folder).st_ino, before.st_ino)
+        os.unlink(self.folder)
+        # A folder of the user's own, in which nothing is left, is still there.
+        os.mkdir(self.folder)
+        self.assertEqual(blktape.run("bench", "nosuch.tape", "--target", "sim:nvme-2026", "-o", self.folder).returncode, 1)
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertEqual(self.bench("sim:sata-2011", "sim:nvme-2026").returncode, 0)
+        kept = self.read("bench.json")
+        ran = self.bench("sim:emmc-2018", "sim:hdd-2013")
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stderr, "something else than this bench: sim-(sata-2011|nvme-2026)")
+        self.assertEqual(self.read("bench.json"), kept)
+        for drive in ("sim-sata-2011", "sim-nvme-2026"):
+            shutil.rmtree(os.path.join(self.folder, drive))
+        ran = self.bench("sim:sata-2011", "sim:nvme-2026")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("not of this bench", ran.stderr)
+        self.assertEqual(self.read("bench.json"), kept)
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
 
     def test_a_drive_named_twice_is_refused(self):
         ran = self.bench("sim:sata-2011", "sim:sata-2011")
