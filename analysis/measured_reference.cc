@@ -1,6 +1,5 @@
 #include "analysis/measured_reference.h"
 
-#include "analysis/measured_score.h"
 #include "analysis/score.h"
 
 namespace blktape {
@@ -27,6 +26,8 @@ Result<MeasuredReference> ParseReference(const std::string& report_json,
   MeasuredReference reference;
   reference.name = score->name();
   reference.rule = score->rule;
+  reference.piece = score->piece;
+  reference.segment_records = score->segment_records;
   reference.costs = ReferenceOf(score->cycles);
   reference.log_scores = ComputeScore(reference.costs, score->cycles).log_scores;
   reference.interval_too_wide = score->interval_too_wide();

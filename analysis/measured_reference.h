@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/measured_score.h"
 #include "analysis/run_costs.h"
 #include "base/status.h"
 
@@ -12,8 +13,11 @@ namespace blktape {
 
 // The costs of a drive that was scored before, to be the reference of another one.
 struct MeasuredReference {
-  std::string name;                 // model of its target, else its path
-  std::string rule;                 // that it was scored by
+  std::string name;   // model of its target, else its path
+  std::string rule;   // that it was scored by
+  std::string piece;  // of the trace, empty for the whole
+  // What each of its costs is the cost of.
+  std::vector<MeasuredScore::RecordRange> segment_records;
   std::vector<SegmentCosts> costs;  // geometric mean over its cycles
   std::vector<double> log_scores;   // of each of its cycles against that mean
   std::optional<int64_t> wait_ns;

@@ -39,6 +39,8 @@ bool ReadSegments(const Json& json, MeasuredScore* score) {
   score->cycles.resize(count);
   for (const Json& segment : segments) {
     if (segment.at("cycles").size() != count) return false;
+    score->segment_records.push_back({.first = segment.at("first_record").get<uint64_t>(),
+                                      .end = segment.at("end_record").get<uint64_t>()});
     for (size_t cycle = 0; cycle < count; ++cycle) {
       SegmentCosts costs{};
       if (!ReadCosts(segment.at("cycles")[cycle], &costs)) return false;

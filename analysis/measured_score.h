@@ -19,6 +19,12 @@ namespace blktape {
 // somebody goes on to reckon with it or shows it beside others. Whether it is valid is told, not
 // demanded.
 struct MeasuredScore {
+  // Ordinals of records, the end not included.
+  struct RecordRange {
+    uint64_t first = 0, end = 0;
+
+    bool operator==(const RecordRange&) const = default;
+  };
   struct Target {
     std::string path, model, serial, firmware;
     std::optional<uint64_t> size_bytes;
@@ -38,6 +44,7 @@ struct MeasuredScore {
   bool sampled = false;  // then a segment is a window
   // All of equal length, costs above 0. None where no cycle was measured.
   std::vector<SegmentCosts> reference_costs;  // empty if the report has none
+  std::vector<RecordRange> segment_records;   // of each segment, if there are cycles
   Cycles cycles;
   std::vector<double> log_scores;  // one a cycle, against the report's own reference
   uint64_t first_stage = 0;        // of a published score: so many cycles tell the spread

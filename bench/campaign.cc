@@ -285,15 +285,34 @@ class Campaign {
                        }};
   }
 
+  // Costs of other records would make a ratio of what nobody asked.
+  Status CheckSameWork(const MeasuredReference& measured) const {
+    const auto named = [](const std::string& piece) { return piece.empty() ? "the whole" : piece; };
+    const std::string file = options_.reference_folder + "/report.json";
+    if (measured.piece != report_.piece) {
+      return Status(StatusCode::kFailedPrecondition,
+                    fmt::format("{}: the reference was scored on another piece of the trace: {}, "
+                                "and here it is {}",
+                                file, named(measured.piece), named(report_.piece)));
+    }
+    const bool same = std::ranges::equal(
+        measured.segment_records, report_.segmentation.segments,
+        [](const MeasuredScore::RecordRange& theirs, const Segment& ours) {
+          return theirs.first == ours.first_ordinal && theirs.end == ours.end_ordinal;
+        });
+    if (same) return OkStatus();
+    return Status(StatusCode::kFailedPrecondition,
+                  file + ": the reference was scored on other records of the trace: by " +
+                      measured.rule +
+                      "\n  try:  the same --budget and --seed for both, or neither for both");
+  }
+
   Status FindReference() {
     if (!options_.reference_folder.empty()) {
       ASSIGN_OR_RETURN(const std::string json,
                        ReadFile(options_.reference_folder + "/report.json"));
       ASSIGN_OR_RETURN(MeasuredReference measured, ParseReference(json, report_.trace_hash));
-      if (measured.costs.size() != report_.segmentation.segments.size()) {
-        return Status(StatusCode::kDataLoss,
-                      options_.reference_folder + "/report.json has other segments than the trace");
-      }
+      RETURN_IF_ERROR(CheckSameWork(measured));
       report_.reference = measured.name + ", measured (" + options_.reference_folder + ")";
       report_.reference_costs = measured.costs;
       report_.reference_wait_ns = measured.wait_ns;
@@ -317,6 +336,9 @@ class Campaign {
     report_.rule = AskedRule() + ", " + options_.engine;
     for (const proto::Device& target : header.replay().targets()) {
       report_.rule += target.is_file() ? ", a file" : simulated() ? "" : ", a device";
+      if (!target.is_file() && !simulated() && !options_.open_loop && !takes_host_out_) {
+        report_.rule += ", the host's part kept";
+      }
       report_.rule += fmt::format("; {} bytes", target.size_bytes());
       if (!target.write_cache().empty()) report_.rule += ", " + target.write_cache();
     }
@@ -385,7 +407,10 @@ class Campaign {
     replay.cycle = static_cast<uint32_t>(cycle);
     ASSIGN_OR_RETURN(RunCosts costs,
                      RunOnce(replay, name, label, simulated() ? 0 : options_.pause_ns));
-    if (report_.runs.empty()) RETURN_IF_ERROR(SettleRule(costs.profile.header));
+    if (report_.runs.empty()) {
+      takes_host_out_ = HostIsTakenOut(costs);
+      RETURN_IF_ERROR(SettleRule(costs.profile.header));
+    }
     Note(label, name, kind, costs);
     return costs;
   }
@@ -445,6 +470,10 @@ class Campaign {
              .run = {}});
   }
 
+  static bool HostIsTakenOut(const RunCosts& costs) {
+    return costs.profile.summary && costs.profile.summary->replay().host_parts_size() > 0;
+  }
+
   // Puts a run into the report, with what makes it invalid. Whether that counts is not known yet.
   void Note(const std::string& label, const std::string& file, RunKind kind,
             const RunCosts& costs) {
@@ -482,6 +511,14 @@ class Campaign {
                                              manifest_->replay().engine() + " to " +
                                              header.replay().engine(),
                                      .run = {}});
+    }
+    if (kind == RunKind::kClosed && HostIsTakenOut(costs) != takes_host_out_) {
+      run.invalid_reasons.push_back(
+          {.rule = 5,
+           .text = takes_host_out_
+                       ? "the host's part could not be measured for another program's I/O"
+                       : "the host's part was measured, unlike that of the first run",
+           .run = {}});
     }
     report_.runs.push_back(std::move(run));
   }
@@ -557,6 +594,7 @@ class Campaign {
   std::unique_ptr<CampaignFolder> folder_;
   ScoreReport report_;
   bool ordered_ = true;           // the trace tells completions
+  bool takes_host_out_ = false;   // of the first closed run's wait, and so of all
   std::optional<Sample> sample_;  // absent: the whole piece is replayed
   uint64_t wanted_ = 0;           // cycles that count
   bool first_stage_over_ = false;

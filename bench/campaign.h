@@ -29,7 +29,7 @@ inline constexpr uint32_t kReferenceDepth = 4096;
 // this queue depth, and the rule says so.
 inline constexpr uint32_t kDepthWithoutOrder = 32;
 // Think and idle time above this is cut; docs/decisions.md says why.
-inline constexpr int64_t kDefaultIdleCapNs = kNanosPerSecond;
+inline constexpr int64_t kDefaultIdleCapNs = 2 * kNanosPerSecond;
 // "sim:NAME" as a target is the simulated drive of that name (replay/engine/drive_model.h).
 inline constexpr char kSimulatedTarget[] = "sim:";
 

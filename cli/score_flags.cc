@@ -44,7 +44,7 @@ void DeclareScoreFlags(Flags* flags, ScoreFlags* options) {
   flags->Duration("--from", &options->from_ns, "Begin this long after the trace's first I/O");
   flags->Duration("--to", &options->to_ns, "End this long after the trace's first I/O");
   flags->Duration("--idle-cap", &options->idle_cap_ns,
-                  "Limit think and idle times to this (default 1s)");
+                  "Limit think and idle times to this (default 2s)");
   flags->Switch("--no-idle-cap", &options->no_idle_cap, "Keep all think and idle time");
   flags->Duration("--budget", &options->budget_ns,
                   "How long a cycle may take: a random sample of windows stands for the "

@@ -23,6 +23,8 @@ namespace blktape {
 namespace {
 
 constexpr int kSamples = 5;
+// A disk that others use now and then is measured between.
+constexpr int kMostSamples = 3 * kSamples;
 constexpr int64_t kSampleNs = 100 * kNanosPerMilli;
 constexpr int64_t kPausingSampleNs = 300 * kNanosPerMilli;
 static_assert(2 * kSamples * (kSampleNs + kPausingSampleNs) == kHostMeasureNs);
@@ -109,11 +111,12 @@ Result<std::optional<int64_t>> Measure(Engine* engine, Op op, int64_t pause_ns,
                                        IssuerOptions options, const std::atomic<bool>& stop) {
   options.duration_ns = pause_ns == 0 ? kSampleNs : kPausingSampleNs;
   std::vector<HostSample> samples;
-  for (int i = 0; i < kSamples; ++i) {
+  for (int taken = 0; samples.size() < kSamples; ++taken) {
+    if (taken == kMostSamples) return std::optional<int64_t>();
     ASSIGN_OR_RETURN(const std::optional<HostSample> sample,
                      TakeSample(engine, op, pause_ns, target, buffer, options, stop));
     if (!sample) return std::optional<int64_t>();
-    samples.push_back(*sample);
+    if (!sample->DiskServedOthers()) samples.push_back(*sample);
   }
   return HostPartNs(samples);
 }
@@ -145,8 +148,7 @@ std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples) {
   };
   std::vector<HostTime> times;
   for (const HostSample& sample : samples) {
-    const bool others = sample.counted != sample.ios && sample.counted != 0;
-    if (sample.ios == 0 || others) return std::nullopt;
+    if (sample.ios == 0 || sample.DiskServedOthers()) return std::nullopt;
     const int64_t disk_ns =
         sample.counted == 0 ? 0 : static_cast<int64_t>(sample.counted_ms) * kNanosPerMilli;
     times.push_back({static_cast<int64_t>(sample.ios), sample.seen_ns - disk_ns});

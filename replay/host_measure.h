@@ -26,6 +26,9 @@ struct HostSample {
   int64_t seen_ns = 0;      // sum
   uint64_t counted = 0;     // I/Os by the statistics
   uint64_t counted_ms = 0;  // sum of their times, in whole ms
+
+  // The disk may also have been sent none of them: flushes, where there is no write cache.
+  bool DiskServedOthers() const { return counted != ios && counted != 0; }
 };
 
 // The mean of what is not in the statistics, ns an I/O, at least 0. The statistics cut to whole ms,
@@ -40,8 +43,9 @@ std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples);
 // engine and as the thread of a closed replay.
 // Nothing is written. Empty where one target is a file, or a disk of which the kernel does not keep
 // times to the ns (drivers that do without requests, as zram's); for the null engine; if an I/O
-// fails, the disk did I/O for others, or `stop` becomes true. `buffer`: of at least 4 KiB, aligned
-// to that. `poll_ns` as in IssuerOptions. Fails if the engine does.
+// fails, the disk did I/O for others in two thirds of the samples, or `stop` becomes true.
+// `buffer`: of at least 4 KiB, aligned to that. `poll_ns` as in IssuerOptions. Fails if the engine
+// does.
 Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,
                                                const std::vector<std::unique_ptr<Target>>& targets,
                                                std::byte* buffer, int64_t poll_ns,

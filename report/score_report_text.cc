@@ -141,6 +141,31 @@ std::string ResponseTable(const ScoreReport& report) {
          text;
 }
 
+// What is taken out of response and wait: the mean over the runs that count.
+std::string HostPartText(const ScoreReport& report) {
+  proto::HostPart sum;
+  int64_t parts = 0;
+  for (const ScoredRun& run : report.runs) {
+    if (run.repeated) continue;
+    for (const proto::HostPart& part : run.outcome.host_parts()) {
+      sum.set_transfer_ns(sum.transfer_ns() + part.transfer_ns());
+      sum.set_transfer_after_pause_ns(sum.transfer_after_pause_ns() +
+                                      part.transfer_after_pause_ns());
+      sum.set_flush_ns(sum.flush_ns() + part.flush_ns());
+      sum.set_flush_after_pause_ns(sum.flush_after_pause_ns() + part.flush_after_pause_ns());
+      ++parts;
+    }
+  }
+  if (parts == 0) return "";
+  const auto mean = [parts](int64_t sum_ns) { return FormatDurationNs(sum_ns / parts); };
+  return Wrapped(
+      "Host's part   ", "              ",
+      fmt::format("{} a transfer, {} after a pause; {} a flush, {} after a pause: measured on "
+                  "the target and taken out of response and wait",
+                  mean(sum.transfer_ns()), mean(sum.transfer_after_pause_ns()),
+                  mean(sum.flush_ns()), mean(sum.flush_after_pause_ns())));
+}
+
 std::string Conditions(const ScoreReport& report) {
   std::string text;
   text += Wrapped("Trace         ", "              ", report.trace_name);
@@ -166,6 +191,7 @@ std::string Conditions(const ScoreReport& report) {
   text += Wrapped("Rule          ", "              ", report.rule);
   text += Wrapped("Reference     ", "              ", report.reference + " = 1000");
   if (!report.host.empty()) text += Wrapped("Host          ", "              ", report.host);
+  text += HostPartText(report);
   if (report.lost_events > 0) {
     text += fmt::format("Lost events   {}{}\n", FormatCount(report.lost_events),
                         report.loss_accepted ? ", accepted by --accept-loss" : "");

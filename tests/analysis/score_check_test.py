@@ -165,7 +165,7 @@ class ScoreCheckTest(unittest.TestCase):
                 self.assert_close(run["responses"][key]["worst_1_percent_ns"], tail, key)
 
     def test_the_rule_names_all_that_decides(self):
-        self.assertRegex(self.report["rule"], "^score 2: closed loop, idle cap 1 s, max order, as-is, pause 0 s, libaio, "
+        self.assertRegex(self.report["rule"], "^score 2: closed loop, idle cap 2 s, max order, as-is, pause 0 s, libaio, "
                                               "a file; [0-9]+ bytes")
 
 

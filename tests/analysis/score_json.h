@@ -14,7 +14,11 @@ inline nlohmann::ordered_json ScoreReportJson(const std::string& model,
   const size_t cycles = costs_ns.front().size();
   Json segments = Json::array();
   for (const auto& of_cycles : costs_ns) {
-    Json segment = {{"reference", {{"wait_ns", 1e9}, {"busy_ns", 1e9}}}, {"cycles", Json::array()}};
+    const size_t first = segments.size() * 1000;
+    Json segment = {{"first_record", first},
+                    {"end_record", first + 1000},
+                    {"reference", {{"wait_ns", 1e9}, {"busy_ns", 1e9}}},
+                    {"cycles", Json::array()}};
     for (const double ns : of_cycles) {
       segment["cycles"].push_back({{"wait_ns", ns}, {"busy_ns", ns}});
     }

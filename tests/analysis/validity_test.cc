@@ -163,6 +163,16 @@ TEST_F(RunValidityTest, ACostlyReplayerMakesItInvalid) {
   EXPECT_THAT(Reasons(), ElementsAre(StartsWith("rule 4"), StartsWith("rule 4")));
 }
 
+// What was taken out of 10 us, at least 1 us, holds the replayer's cost as well: 5 % of 11 us.
+TEST_F(RunValidityTest, TheReplayersCostIsComparedWithTheDriveAsItWasSeen) {
+  outcome_.add_host_parts()->set_transfer_ns(3000);
+  outcome_.add_host_parts()->set_transfer_ns(1000);
+  outcome_.set_null_engine_ns(550);
+  EXPECT_THAT(Reasons(), IsEmpty());
+  outcome_.set_null_engine_ns(551);
+  EXPECT_THAT(Reasons(), ElementsAre(AllOf(StartsWith("rule 4"), HasSubstr("11.0 us"))));
+}
+
 TEST_F(RunValidityTest, SomeoneElsesIoMakesItInvalid) {
   outcome_.set_foreign_sectors(8);
   EXPECT_THAT(Reasons(), ElementsAre("rule 5: someone else moved 4 KiB on the target"));

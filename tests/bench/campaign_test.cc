@@ -125,6 +125,9 @@ class CampaignTest : public ::testing::Test {
       outcome->set_wall_ns(now_ns);
       outcome->set_timed_ios(kIos);
       outcome->set_stopped_early(stopped_early_);
+      if (options.rule == TimingRule::kClosed && takes_host_out_(options.cycle)) {
+        outcome->add_host_parts()->set_transfer_ns(1000);
+      }
       RETURN_IF_ERROR(writer->Finish(summary));
       return *outcome;
     };
@@ -167,6 +170,7 @@ class CampaignTest : public ::testing::Test {
   std::vector<std::string> shared_;  // as the results' headers name them
   std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 0; };
+  std::function<bool(uint32_t)> takes_host_out_ = [](uint32_t) { return true; };
   bool steady_ = true;
   bool stopped_early_ = false;
   CampaignEvents events_;
@@ -463,7 +467,7 @@ TEST_F(CampaignTest, OpenLoopIsARuleOfItsOwn) {
   const auto report = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_THAT(calls_, Contains("cycle 1 open"));
-  EXPECT_THAT(report->rule, ::testing::StartsWith("score 2: open loop x1, idle cap 1 s, "));
+  EXPECT_THAT(report->rule, ::testing::StartsWith("score 2: open loop x1, idle cap 2 s, "));
 }
 
 TEST_F(CampaignTest, AFailedReplayIsAFailure) {
@@ -474,6 +478,50 @@ TEST_F(CampaignTest, AFailedReplayIsAFailure) {
       });
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.status().message(), HasSubstr("mounted"));
+}
+
+// Two of the same score at once: the second has nothing to look for in the folder, whatever the
+// first has done so far.
+TEST_F(CampaignTest, ASecondOneOfTheSameScoreIsRefusedAndHarmsNothing) {
+  std::vector<Status> seconds;
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  const auto first = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const ReplayProgress&)>& progress) {
+    seconds.push_back(Run(drive).status());
+    return drive(options, stop, progress);
+  });
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_TRUE(first->valid());
+  ASSERT_FALSE(seconds.empty());
+  for (const Status& second : seconds) {
+    EXPECT_EQ(second.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(second.message(), HasSubstr("another process is at work on it"));
+  }
+}
+
+// What an earlier process left is not this one's to remove.
+TEST_F(CampaignTest, AContinuationThatFailsRemovesNothing) {
+  const std::string left = folder_ + "/left.json";  // as after a loss of power
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  const auto first = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const ReplayProgress&)>& progress) {
+    if (!std::filesystem::exists(left)) {
+      std::filesystem::copy(options_.folder + "/campaign.json", left);
+    }
+    return drive(options, stop, progress);
+  });
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  options_.folder = folder_ + "/again";
+  const std::string state = options_.folder + "/campaign.json";
+  std::filesystem::create_directory(options_.folder);
+  std::filesystem::copy(left, state);
+  const auto report =
+      Run([](const ReplayOptions&, const std::atomic<bool>&,
+             const std::function<void(const ReplayProgress&)>&) -> Result<proto::ReplayOutcome> {
+        return Status(StatusCode::kFailedPrecondition, "/dev/sdx is mounted on /data");
+      });
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(std::filesystem::exists(state));
 }
 
 TEST_F(CampaignTest, AnEarlierScoreCanBeTheReference) {
@@ -490,6 +538,34 @@ TEST_F(CampaignTest, AnEarlierScoreCanBeTheReference) {
   EXPECT_THAT(calls_, Not(Contains(HasSubstr("reference"))));
 }
 
+TEST_F(CampaignTest, AReferenceOfAnotherPieceIsRefused) {
+  const auto drive = Drive([](uint32_t) { return 50'000; });
+  const auto first = Run(drive);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  nlohmann::ordered_json piece = ScoreJson(*first);
+  piece["piece"] = "from 2 s to 4 s";
+  MakeReference(piece);
+  const auto second = Run(drive);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(),
+              HasSubstr("another piece of the trace: from 2 s to 4 s, and here it is the whole"));
+}
+
+// As of a sample that drew other windows.
+TEST_F(CampaignTest, AReferenceOfOtherRecordsIsRefused) {
+  const auto drive = Drive([](uint32_t) { return 50'000; });
+  const auto first = Run(drive);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  nlohmann::ordered_json other = ScoreJson(*first);
+  other["segments"][1]["first_record"] = other["segments"][1]["first_record"].get<uint64_t>() + 1;
+  MakeReference(other);
+  const auto second = Run(drive);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(), HasSubstr("on other records of the trace"));
+}
+
 TEST_F(CampaignTest, AReferenceByAnotherRuleIsNamedSo) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
@@ -499,10 +575,10 @@ TEST_F(CampaignTest, AReferenceByAnotherRuleIsNamedSo) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(
       second->reference,
-      HasSubstr("by the rule score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, "
+      HasSubstr("by the rule score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, "
                 "io_uring, a device; 0 bytes"));
   EXPECT_EQ(second->rule,
-            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, scheduler=none, "
+            "score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, scheduler=none, "
             "io_uring, a device; 0 bytes");
   EXPECT_FALSE(second->comparison.has_value()) << "a tie or not, of what?";
 }
@@ -515,9 +591,30 @@ TEST_F(CampaignTest, TheEngineIsChosenOnceAndIsPartOfTheRule) {
   EXPECT_THAT(engines_,
               ElementsAre("simulated", "simulated", "auto", "libaio", "libaio", "libaio"));
   EXPECT_EQ(report->rule,
-            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, libaio, a device; "
+            "score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, libaio, a device; "
             "0 bytes");
   EXPECT_THAT(ScoreText(*report), HasSubstr("\nRule          score 2: closed loop, "));
+}
+
+TEST_F(CampaignTest, ADeviceWhoseHostsPartStaysInIsMeasuredByAnotherRule) {
+  takes_host_out_ = [](uint32_t) { return false; };
+  const auto report = Run(Drive([](uint32_t) { return 50'000; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->valid());
+  EXPECT_THAT(report->rule, HasSubstr(", io_uring, a device, the host's part kept; 0 bytes"));
+}
+
+// Cycle 2 is repeated as cycle 4: its wait holds what is taken out of the others'.
+TEST_F(CampaignTest, ACycleWithTheHostsPartIsNotOneWithout) {
+  takes_host_out_ = [](uint32_t cycle) { return cycle != 2; };
+  const auto report = Run(Drive([](uint32_t cycle) { return cycle == 2 ? 180'000 : 100'000; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->valid());
+  EXPECT_NEAR(report->score->score, 2000, 1e-6);
+  ASSERT_EQ(report->repeated.size(), 1u);
+  EXPECT_EQ(report->repeated[0].number, 2u);
+  EXPECT_EQ(report->repeated[0].reasons[0].rule, 5);
+  EXPECT_THAT(report->repeated[0].reasons[0].text, HasSubstr("host's part could not be measured"));
 }
 
 TEST_F(CampaignTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
@@ -529,10 +626,10 @@ TEST_F(CampaignTest, AReferenceReplayedByAnotherEngineIsNotedAndGetsNoVerdict) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_THAT(
       second->reference,
-      HasSubstr("by the rule score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, "
+      HasSubstr("by the rule score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, "
                 "io_uring, a device; 0 bytes"));
   EXPECT_EQ(second->rule,
-            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, libaio, a device; "
+            "score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, libaio, a device; "
             "0 bytes");
   EXPECT_FALSE(second->comparison.has_value());
 }
@@ -593,7 +690,7 @@ TEST_F(CampaignTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
   }
   EXPECT_EQ(json["state"], "as-is");
   EXPECT_EQ(json["rule"],
-            "score 2: closed loop, idle cap 1 s, max order, as-is, pause 5 s, io_uring, a "
+            "score 2: closed loop, idle cap 2 s, max order, as-is, pause 5 s, io_uring, a "
             "device; 0 bytes");
   EXPECT_EQ(json["valid"], true);
   EXPECT_THAT(json["invalid_reasons"], IsEmpty());
