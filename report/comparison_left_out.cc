@@ -29,7 +29,8 @@ void TellWork(const MeasuredScore& score, std::vector<std::string>* told) {
     for (const auto& segment : evidence.segments) replayed += segment.foreground;
     told->push_back(fmt::format(
         "of the trace's {} windows {} were drawn and stand for all: {} of {} I/Os that somebody "
-        "waits for",
+        "waits for; responses, series and derived figures are of these alone, which hold more of "
+        "the heavy windows than the whole",
         FormatCount(evidence.sample->windows), FormatCount(evidence.sample->windows_drawn),
         FormatCount(replayed), FormatCount(evidence.sample->foreground)));
   }

@@ -301,6 +301,12 @@ std::string ScoreText(const ScoreReport& report) {
   if (report.segmentation.all_is_foreground) {
     text += "The trace marks no I/O as waited for: all its writes count as such.\n";
   }
+  if (report.sample) {
+    text += "\n" + Wrapped("", "",
+                           "All that follows is of the windows drawn, and holds more of "
+                           "the heavy ones than the whole: it tells what the drive did in "
+                           "them, not what one waits for in the whole.");
+  }
   return text + ResponseTable(report) + RunTable(report) + DerivedText(report);
 }
 

@@ -188,6 +188,15 @@ TEST_F(CampaignTest, ADriveOfHalfTheCostScoresTwoThousand) {
   EXPECT_THAT(report->trace_hash, ::testing::SizeIs(64));
 }
 
+// Its windows are drawn so that heavy ones are more frequent than in the whole.
+TEST_F(CampaignTest, WhatExplainsASampledScoreIsSaidToBeOfTheWindowsDrawn) {
+  auto report = Run(Drive([](uint32_t) { return kReferenceNs; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(ScoreText(*report), Not(HasSubstr("of the windows drawn")));
+  report->sample.emplace();
+  EXPECT_THAT(ScoreText(*report), HasSubstr("All that follows is of the windows drawn"));
+}
+
 TEST_F(CampaignTest, RecordedDevicesThatShareTheTargetAreNamed) {
   const auto drive = Drive([](uint32_t) { return kReferenceNs; });
   options_.cycles = 1;

@@ -15,7 +15,7 @@ import tempfile
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PROGRAM = "cli/blktape"
 
-CAPS = (None, "60s", "10s", "5s", "2s", "1s", "500ms", "250ms", "100ms", "25ms", "1ms")
+CAPS = (None, "10s", "5s", "3s", "2s", "1500ms", "1s", "500ms", "250ms", "100ms", "25ms", "1ms")
 
 
 def score(trace, drive, *words):
