@@ -27,6 +27,11 @@ int RunPack(const PackOptions& options) {
   std::error_code error;
   const uintmax_t before = std::filesystem::file_size(options.trace, error);
   if (error) return Fail(ErrnoStatus(error.value(), options.trace));
+  // What has this name is somebody else's, and stays whatever is wrong with the input.
+  if (std::filesystem::exists(std::filesystem::symlink_status(options.output, error))) {
+    return Fail(
+        Status(StatusCode::kAlreadyExists, options.output + " exists; nothing is overwritten"));
+  }
   const Result<RewriteReport> report =
       RewriteTrace(options.trace, options.output, PackedTraceOptions());
   if (!report.ok()) {

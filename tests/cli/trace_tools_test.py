@@ -306,6 +306,14 @@ class TraceToolsTest(unittest.TestCase):
                 info = json.loads(blktape.ok("info", "--json", out, accept=(3,)).stdout)
                 self.assertEqual(info["losses"][0]["count"], 4 if words[0] == "merge" else 2)
 
+    def test_pack_leaves_what_is_there_whatever_its_input(self):
+        for name, content in (("junk", b"junk"), ("out", b"precious")):
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+        self.assertEqual(blktape.run("pack", self.path("junk"), "-o", self.path("out")).returncode, 1)
+        with open(self.path("out"), "rb") as file:
+            self.assertEqual(file.read(), b"precious")
+
     def test_nothing_is_overwritten(self):
         trace = self.recording()
         with open(self.path("there.tape"), "w", encoding="utf-8") as file:
