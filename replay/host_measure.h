@@ -16,7 +16,7 @@
 
 namespace blktape {
 
-// How long MeasureHostParts() takes for one target.
+// How long MeasureHostParts() takes for one target that nobody else uses.
 inline constexpr int64_t kHostMeasureNs = 4 * kNanosPerSecond;
 
 // Of some I/Os, one after the other: how long they took as their issuer saw it, and what the
