@@ -13,8 +13,8 @@
 
 namespace blktape {
 
-void TraceCopier::Hold(ArrivalHold::Message message) {
-  const Status status = hold_.Push(std::move(message));
+void TraceCopier::Hold(size_t bytes, ArrivalHold::Message message) {
+  const Status status = hold_.Push(std::move(message), bytes);
   if (status_.ok()) status_ = status;
 }
 
@@ -26,25 +26,25 @@ void TraceCopier::OnLoss(const proto::Loss& loss) {
   }
   proto::Loss edited = loss;
   if (!EditLoss(&edited)) return;
-  Hold([this, edited] { return writer_->WriteLoss(edited); });
+  Hold(edited.SpaceUsedLong(), [this, edited] { return writer_->WriteLoss(edited); });
 }
 
 void TraceCopier::OnMark(const proto::Mark& mark) {
   proto::Mark edited = mark;
   if (!EditMark(&edited)) return;
-  Hold([this, edited] { return writer_->WriteMark(edited); });
+  Hold(edited.SpaceUsedLong(), [this, edited] { return writer_->WriteMark(edited); });
 }
 
 void TraceCopier::OnAnchor(const proto::ClockAnchor& anchor) {
   proto::ClockAnchor edited = anchor;
   if (!EditAnchor(&edited)) return;
   last_anchor_ = edited;
-  Hold([this, edited] { return writer_->WriteAnchor(edited); });
+  Hold(edited.SpaceUsedLong(), [this, edited] { return writer_->WriteAnchor(edited); });
 }
 
 void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
   if (!KeepsQueuedSizes()) return;
-  Hold([this, sizes] {
+  Hold(sizes.SpaceUsedLong(), [this, sizes] {
     for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
       writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
     }
@@ -57,7 +57,7 @@ void TraceCopier::OnQueuedSizes(const proto::QueuedSizes& sizes) {
 void TraceCopier::OnUnknown(const proto::Message& message) {
   ++unknown_messages_;
   if (!KeepsUnknown()) return;
-  Hold([this, message] { return writer_->WriteUnknown(message); });
+  Hold(message.SpaceUsedLong(), [this, message] { return writer_->WriteUnknown(message); });
 }
 
 std::optional<uint32_t> TraceCopier::NewProcessId(std::string_view name, uint32_t id) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,7 +58,8 @@ class TraceCopier : public TraceObserver {
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override;
   void OnUnknown(const proto::Message& message) override;
   void OnUnknownColumns() override { ++unknown_columns_; }
-  void Hold(ArrivalHold::Message message);
+  // `message` holds `bytes` of memory.
+  void Hold(size_t bytes, ArrivalHold::Message message);
   std::optional<uint32_t> NewProcessId(std::string_view name, uint32_t id);
 
   TraceWriter* writer_ = nullptr;

@@ -26,12 +26,14 @@ class ArrivalHoldTest : public testing::Test {
   void Record(uint64_t name, int64_t arrival_ns) {
     EXPECT_TRUE(hold_.Push(RecordOf(name, arrival_ns)).ok());
   }
-  void Message(const std::string& text) {
+  void Message(const std::string& text, size_t bytes = 1) {
     EXPECT_TRUE(hold_
-                    .Push([this, text] {
-                      left_.push_back(text);
-                      return OkStatus();
-                    })
+                    .Push(
+                        [this, text] {
+                          left_.push_back(text);
+                          return OkStatus();
+                        },
+                        bytes)
                     .ok());
   }
   const std::vector<std::string>& Finished() {
@@ -55,6 +57,19 @@ TEST_F(ArrivalHoldTest, ALateRecordLeavesWhereItArrived) {
   Record(2, 200);
   Record(5, 500);
   EXPECT_EQ(Finished(), (Left{"1", "2", "3", "4", "5"}));
+}
+
+TEST_F(ArrivalHoldTest, WhatIsHeldBesideRecordsHasABoundOfItsOwn) {
+  Record(1, 100);
+  Message("half", ArrivalHold::kMessageBytes / 2);
+  Record(2, 200);
+  Message("another half", ArrivalHold::kMessageBytes / 2);
+  EXPECT_EQ(left_, Left{});
+  Message("a byte", 1);
+  EXPECT_EQ(left_, (Left{"1", "half"}));
+  Record(3, 150);
+  Message("half again", ArrivalHold::kMessageBytes / 2 - 1);
+  EXPECT_EQ(Finished(), (Left{"1", "half", "3", "2", "another half", "a byte", "half again"}));
 }
 
 TEST_F(ArrivalHoldTest, RecordsOfOneTimeStayAsTheyCame) {
