@@ -13,6 +13,7 @@
 #include "cli/piece.h"
 #include "cli/print.h"
 #include "format/io_record.h"
+#include "format/partial_file.h"
 #include "format/trace.pb.h"
 #include "format/trace_copier.h"
 #include "format/trace_piece.h"
@@ -116,7 +117,12 @@ Result<int> Cut(const CutOptions& options, const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::Create(options.output, header));
   RETURN_IF_ERROR(cutter.Copy(reader.get(), writer.get()));
+  if (cutter.unknown_columns() > 0) {
+    std::remove(PartialPath(options.output).c_str());
+    return UnknownColumns(options.trace, reader->header());
+  }
   proto::Summary extra;
+  if (!cutter.IsWhole(*reader)) extra.set_recovered(true);
   if (reader->summary()) {
     if (reader->summary()->has_end()) *extra.mutable_end() = reader->summary()->end();
     if (reader->summary()->has_replay()) *extra.mutable_replay() = reader->summary()->replay();

@@ -47,8 +47,12 @@ int RunMerge(const MergeOptions& options) {
   if (report->lost_events > 0) {
     said += "missing   " + FormatCount(report->lost_events) + " events\n";
   }
+  if (report->unknown_messages > 0) {
+    said +=
+        "left out  " + FormatCounted(report->unknown_messages, "message") + " of a newer version\n";
+  }
   Print(stdout, said);
-  return report->lost_events > 0 ? kExitDegraded : kExitOk;
+  return report->lost_events > 0 || report->unknown_messages > 0 ? kExitDegraded : kExitOk;
 }
 
 }  // namespace

@@ -139,11 +139,10 @@ Result<AnonymizeReport> AnonymizeTrace(const std::string& from_path, const std::
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
   if (copier.unknown_columns() > 0) {
     std::remove(PartialPath(to_path).c_str());
-    return Status(StatusCode::kUnimplemented,
-                  from_path + ": has columns that this version does not know, written by blktape " +
-                      reader->header().tool_version() + "\n  try:  that version");
+    return UnknownColumns(from_path, reader->header());
   }
   proto::Summary extra;
+  if (!copier.IsWhole(*reader)) extra.set_recovered(true);
   if (reader->summary()) {
     extra.set_own_excluded(reader->summary()->own_excluded());
     extra.set_own_excluded_bytes(reader->summary()->own_excluded_bytes());

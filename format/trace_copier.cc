@@ -85,6 +85,14 @@ Status TraceCopier::Copy(TraceReader* reader, TraceWriter* writer) {
   return hold_.Finish();
 }
 
+Status UnknownColumns(const std::string& path, const proto::Header& header) {
+  return Status(StatusCode::kUnimplemented,
+                path +
+                    ": has columns or operations that this version does not know, written by "
+                    "blktape " +
+                    header.tool_version() + "\n  try:  that version");
+}
+
 TraceWriterOptions PackedTraceOptions() {
   TraceWriterOptions options;
   options.zstd_level = 22;
@@ -102,13 +110,7 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::ToSink(sink.get(), reader->header(), options));
   RETURN_IF_ERROR(copier.Copy(reader.get(), writer.get()));
-  if (copier.unknown_columns() > 0) {
-    return Status(StatusCode::kUnimplemented,
-                  from_path +
-                      ": has columns or operations that this version does not know, written by "
-                      "blktape " +
-                      reader->header().tool_version() + "\n  try:  that version");
-  }
+  if (copier.unknown_columns() > 0) return UnknownColumns(from_path, reader->header());
   proto::Summary summary = reader->summary().value_or(proto::Summary());
   summary.clear_frames();  // of the other file
   const bool whole = reader->summary() && summary.records() == writer->records() &&

@@ -36,6 +36,10 @@ class TraceCopier : public TraceObserver {
   uint64_t unknown_columns() const { return unknown_columns_; }
   // Messages of kinds that only a newer version knows; they are copied unchanged, at their place.
   uint64_t unknown_messages() const { return unknown_messages_; }
+  // Whether what was read to its end is finished, was never recovered and is understood.
+  bool IsWhole(const TraceReader& reader) const {
+    return reader.summary() && !reader.summary()->recovered() && unknown_messages_ == 0;
+  }
 
  protected:
   // False: leave the record out. `process` is the name of its process, empty if unknown;
@@ -71,6 +75,9 @@ class TraceCopier : public TraceObserver {
   uint64_t unknown_messages_ = 0;
   std::unordered_map<uint32_t, std::optional<uint32_t>> process_ids_;
 };
+
+// kUnimplemented: the trace at `path` has columns or operations that a copy would lack.
+Status UnknownColumns(const std::string& path, const proto::Header& header);
 
 // Options for the smallest trace, regardless of time: about 1 s per 500,000 records for a file 5 %
 // smaller than a finished recording. (Most of the rest is the low bytes of times, which cannot be

@@ -1,15 +1,20 @@
 #include "format/trace_merger.h"
 
-#include <functional>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "base/saturating.h"
 #include "format/io_record.h"
 #include "format/loss.h"
+#include "format/partial_file.h"
 #include "format/trace.pb.h"
+#include "format/trace_copier.h"
 #include "format/trace_reader.h"
 
 namespace blktape {
@@ -24,6 +29,22 @@ int64_t Difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
+// Of the first record; absent if there is none or it has no time.
+Result<std::optional<int64_t>> FirstRecordArrival(const std::string& path) {
+  // A pipe has no beginning that could be read twice.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return Status(StatusCode::kInvalidArgument,
+                  path +
+                      ": is no file, and --clock start reads the beginning of each trace twice\n"
+                      "  try:  a file, or --clock wall or same");
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader, TraceReader::Open(path));
+  IoRecord record;
+  ASSIGN_OR_RETURN(const bool any, reader->Next(&record));
+  return any ? record.arrival_ns() : std::optional<int64_t>();
+}
+
 // One trace, a record ahead.
 class Source : public TraceObserver {
  public:
@@ -36,21 +57,18 @@ class Source : public TraceObserver {
   bool has_record() const { return has_record_; }
   // Its place among all: where no time is known, where it stands.
   int64_t place_ns() const { return place_ns_; }
+  uint64_t unknown_messages() const { return unknown_messages_; }
+  uint64_t unknown_columns() const { return unknown_columns_; }
 
-  // To be called before the first record is written.
-  void Aim(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns) {
+  // Reads the first record; what stands before it is written at once, so that nothing is held.
+  Status Begin(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns) {
     writer_ = writer;
     devices_ = std::move(devices);
     shift_ns_ = shift_ns;
-    for (const std::function<void()>& told : before_) told();
-    before_.clear();
+    RETURN_IF_ERROR(Read());
+    Place();
+    return status_;
   }
-  // The first record is read before the shift may be known: its time tells the shift.
-  Status ReadFirst() { return Read(); }
-  std::optional<int64_t> first_ns() const {
-    return has_record_ ? record_.arrival_ns() : std::nullopt;
-  }
-  void PlaceFirst() { Place(); }
 
   Status WriteAndReadOn(MergeReport* report) {
     IoRecord record = record_;
@@ -91,10 +109,6 @@ class Source : public TraceObserver {
 
   void OnLoss(const proto::Loss& loss) override {
     if (IsHarmlessDamage(loss)) return;
-    if (writer_ == nullptr) {
-      before_.push_back([this, loss] { OnLoss(loss); });
-      return;
-    }
     proto::Loss moved = loss;
     if (loss.has_from_ns()) moved.set_from_ns(Sum(loss.from_ns(), shift_ns_));
     if (loss.has_to_ns()) moved.set_to_ns(Sum(loss.to_ns(), shift_ns_));
@@ -104,25 +118,20 @@ class Source : public TraceObserver {
     Keep(writer_->WriteLoss(moved));
   }
   void OnMark(const proto::Mark& mark) override {
-    if (writer_ == nullptr) {
-      before_.push_back([this, mark] { OnMark(mark); });
-      return;
-    }
     proto::Mark moved = mark;
     moved.set_at_ns(Sum(mark.at_ns(), shift_ns_));
     Keep(writer_->WriteMark(moved));
   }
   void OnQueuedSizes(const proto::QueuedSizes& sizes) override {
-    if (writer_ == nullptr) {
-      before_.push_back([this, sizes] { OnQueuedSizes(sizes); });
-      return;
-    }
     for (const proto::QueuedSizes::Entry& entry : sizes.entries()) {
       writer_->CountQueued(static_cast<Op>(entry.op()), entry.bytes(), entry.count());
     }
     writer_->CountQueued(Op::kFlush, 0, sizes.flushes_asked());
     writer_->CountFlaggedWrites(sizes.flagged_writes());
   }
+  // Not copied: its times, devices and ids may be those of its own trace.
+  void OnUnknown(const proto::Message& /*message*/) override { ++unknown_messages_; }
+  void OnUnknownColumns() override { ++unknown_columns_; }
 
   std::unique_ptr<TraceReader> reader_;
   TraceWriter* writer_ = nullptr;
@@ -132,7 +141,8 @@ class Source : public TraceObserver {
   bool has_record_ = false;
   int64_t place_ns_ = INT64_MIN;
   Status status_;
-  std::vector<std::function<void()>> before_;  // what was met before the first record
+  uint64_t unknown_messages_ = 0;
+  uint64_t unknown_columns_ = 0;
   std::unordered_map<uint32_t, uint32_t> process_ids_;
 };
 
@@ -152,8 +162,8 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
   for (const std::string& path : from_paths) {
     sources.push_back(std::make_unique<Source>());
     RETURN_IF_ERROR(sources.back()->Open(path));
-    RETURN_IF_ERROR(sources.back()->ReadFirst());
   }
+  std::optional<int64_t> first_start_ns;
   const proto::Header& first = sources.front()->header();
   for (size_t i = 0; i < sources.size(); ++i) {
     const proto::Header& header = sources[i]->header();
@@ -171,9 +181,9 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
       const int64_t first_ns = Difference(first.start().wall_ns(), first.start().monotonic_ns());
       shift_ns = Difference(own_ns, first_ns);
     } else if (clock == MergeClock::kStart) {
-      const auto own_ns = sources[i]->first_ns();
-      const auto first_ns = sources.front()->first_ns();
-      if (own_ns && first_ns) shift_ns = Difference(*first_ns, *own_ns);
+      ASSIGN_OR_RETURN(const std::optional<int64_t> own_ns, FirstRecordArrival(from_paths[i]));
+      if (i == 0) first_start_ns = own_ns;
+      if (own_ns && first_start_ns) shift_ns = Difference(*first_start_ns, *own_ns);
     }
     report.shifts_ns.push_back(shift_ns);
   }
@@ -212,8 +222,7 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::Create(to_path, merged, options));
   for (size_t i = 0; i < sources.size(); ++i) {
-    sources[i]->Aim(writer.get(), devices[i], report.shifts_ns[i]);
-    sources[i]->PlaceFirst();
+    RETURN_IF_ERROR(sources[i]->Begin(writer.get(), devices[i], report.shifts_ns[i]));
   }
   // There are few traces, so a linear search is fast enough.
   while (true) {
@@ -226,13 +235,22 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
     RETURN_IF_ERROR(earliest->WriteAndReadOn(&report));
   }
   proto::Summary extra;
-  for (const std::unique_ptr<Source>& source : sources) {
-    report.lost_events += source->reader()->lost_events();
-    const auto& summary = source->reader()->summary();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i]->unknown_columns() > 0) {
+      std::remove(PartialPath(to_path).c_str());
+      return UnknownColumns(from_paths[i], sources[i]->header());
+    }
+    report.lost_events = SaturatingAdd(report.lost_events, sources[i]->reader()->lost_events());
+    report.unknown_messages += sources[i]->unknown_messages();
+    const auto& summary = sources[i]->reader()->summary();
+    if (!summary || summary->recovered() || sources[i]->unknown_messages() > 0) {
+      extra.set_recovered(true);
+    }
     if (!summary) continue;
-    extra.set_own_excluded(extra.own_excluded() + summary->own_excluded());
-    extra.set_own_excluded_bytes(extra.own_excluded_bytes() + summary->own_excluded_bytes());
-    extra.set_filtered(extra.filtered() + summary->filtered());
+    extra.set_own_excluded(SaturatingAdd(extra.own_excluded(), summary->own_excluded()));
+    extra.set_own_excluded_bytes(
+        SaturatingAdd(extra.own_excluded_bytes(), summary->own_excluded_bytes()));
+    extra.set_filtered(SaturatingAdd(extra.filtered(), summary->filtered()));
   }
   RETURN_IF_ERROR(writer->Finish(extra));
   return report;

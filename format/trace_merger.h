@@ -19,6 +19,9 @@ enum class MergeClock {
 struct MergeReport {
   uint64_t records = 0;
   uint64_t lost_events = 0;
+  // Messages of kinds that only a newer version knows. They are left out, because they may hold
+  // times, devices and ids of their own trace.
+  uint64_t unknown_messages = 0;
   uint64_t late = 0;  // records that were out of order in their own trace, and stay so
   // Per trace: the ns added to its times to put them on the clock of the first trace.
   std::vector<int64_t> shifts_ns;
@@ -28,8 +31,11 @@ struct MergeReport {
 };
 
 // Merges the traces at `from_paths` (at least two) by arrival into the new trace `to_path`: I/Os,
-// losses, marks and queued sizes. Memory: one frame per trace. kFailedPrecondition, and nothing is
-// written, if `clock` is kWall and a trace does not store the wall clock.
+// losses, marks and queued sizes. If an input is unfinished, recovered or not understood entirely,
+// the output is marked as recovered. Memory: one frame per trace. kFailedPrecondition, and nothing
+// is written, if `clock` is kWall and a trace does not store the wall clock; kInvalidArgument if it
+// is kStart and a trace is no file, because its beginning is read twice. kUnimplemented, without an
+// output file, if a trace has columns or operations that only a newer version knows.
 Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
                                 const std::string& to_path, MergeClock clock,
                                 const TraceWriterOptions& options = {});

@@ -10,6 +10,7 @@ import unittest
 from tests.harness import blktape, cases
 
 MAKE_TRACE = "tests/support/make_trace"
+MAKE_FORMAT_TRACE = "tests/format/make_format_trace"
 DATA = "tests/capture/data"
 HEADER = ",".join(blktape.COLUMNS) + "\n"
 
@@ -313,6 +314,27 @@ class TraceToolsTest(unittest.TestCase):
         self.assertEqual(blktape.run("pack", self.path("junk"), "-o", self.path("out")).returncode, 1)
         with open(self.path("out"), "rb") as file:
             self.assertEqual(file.read(), b"precious")
+
+    def test_columns_of_a_newer_version_are_not_dropped_in_silence(self):
+        trace = self.path("newer.tape")
+        subprocess.run([MAKE_FORMAT_TRACE, "newer", trace], check=True)
+        for words in (("cut", trace, "--op", "write"), ("merge", trace, trace, "--clock", "same"), ("anonymize", trace), ("pack", trace)):
+            with self.subTest(words[0]):
+                done = blktape.run(*words, "-o", self.path("x.tape"))
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("does not know", done.stderr)
+                self.assertFalse(os.path.exists(self.path("x.tape")))
+                self.assertFalse(os.path.exists(self.path("x.tape.partial")))
+
+    def test_what_is_made_of_an_unfinished_trace_says_so(self):
+        with open(self.recording(), "rb") as whole, open(self.path("day.tape.partial"), "wb") as partial:
+            partial.write(whole.read()[:-200])
+        trace = self.path("day.tape.partial")
+        for words in (("cut", trace, "--op", "write"), ("merge", trace, trace, "--clock", "same"), ("anonymize", trace), ("pack", trace)):
+            with self.subTest(words[0]):
+                blktape.ok(*words, "-o", self.path(words[0] + ".tape"), accept=(3,))
+                info = json.loads(blktape.ok("info", "--json", self.path(words[0] + ".tape"), accept=(3,)).stdout)
+                self.assertTrue(info["recovered"])
 
     def test_nothing_is_overwritten(self):
         trace = self.recording()

@@ -1,0 +1,180 @@
+#include "format/trace_merger.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/byte_stream.h"
+#include "base/file.h"
+#include "format/column_codec.h"
+#include "format/frame_writer.h"
+#include "format/message_stream.h"
+#include "format/partial_file.h"
+#include "tests/format/trace_testing.h"
+
+namespace blktape {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TraceMergerTest : public testing::Test {
+ protected:
+  TraceMergerTest() {
+    std::string folder = testing::TempDir() + "/trace_merger_XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    out_ = folder_ + "/merged.tape";
+  }
+  ~TraceMergerTest() override { std::filesystem::remove_all(folder_); }
+
+  // A finished trace to which `fill` writes.
+  std::string Trace(const std::string& name, const std::function<void(TraceWriter*)>& fill) {
+    const std::string path = folder_ + "/" + name;
+    auto writer = TraceWriter::Create(path, TestHeader());
+    EXPECT_TRUE(writer.ok());
+    fill(writer->get());
+    EXPECT_TRUE((*writer)->Finish({}).ok());
+    return path;
+  }
+  std::string OneWrite(const std::string& name, int64_t at_ns) {
+    return Trace(name,
+                 [&](TraceWriter* writer) { EXPECT_TRUE(writer->Write(Write4k(at_ns, 0)).ok()); });
+  }
+  Result<MergeReport> Merge(const std::vector<std::string>& paths, MergeClock clock) {
+    return MergeTraces(paths, out_, clock);
+  }
+  ReadBack Merged(Observed* observed = nullptr) {
+    ReadBack back;
+    auto reader = TraceReader::Open(out_, observed);
+    EXPECT_TRUE(reader.ok());
+    EXPECT_TRUE(
+        ForEachRecord(reader->get(), [&](const IoRecord& io) { back.records.push_back(io); }).ok());
+    back.summary = (*reader)->summary();
+    return back;
+  }
+
+  std::string folder_;
+  std::string out_;
+};
+
+TEST_F(TraceMergerTest, WhatStandsBeforeTheFirstRecordMovesToTheClockOfTheFirstTrace) {
+  const std::string first = OneWrite("first.tape", 1000);
+  const std::string second = Trace("second.tape", [](TraceWriter* writer) {
+    proto::Loss loss;
+    loss.set_reason(proto::RING_OVERRUN);
+    loss.set_count(3);
+    loss.set_from_ns(5000);
+    loss.set_to_ns(5500);
+    EXPECT_TRUE(writer->WriteLoss(loss).ok());
+    proto::Mark mark;
+    mark.set_at_ns(5800);
+    EXPECT_TRUE(writer->WriteMark(mark).ok());
+    EXPECT_TRUE(writer->Write(Write4k(6000, 8)).ok());
+  });
+  // The first I/Os coincide: 6000 becomes 1000.
+  const auto report = Merge({first, second}, MergeClock::kStart);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->shifts_ns, ElementsAre(0, -5000));
+  Observed observed;
+  const ReadBack back = Merged(&observed);
+  ASSERT_EQ(back.records.size(), 2);
+  EXPECT_EQ(back.records[0].queue_ns, 1000);
+  EXPECT_EQ(back.records[1].queue_ns, 1000);
+  ASSERT_EQ(observed.losses.size(), 1);
+  EXPECT_EQ(observed.losses[0].count(), 3);
+  EXPECT_EQ(observed.losses[0].from_ns(), 0);
+  EXPECT_EQ(observed.losses[0].to_ns(), 500);
+  ASSERT_EQ(observed.marks.size(), 1);
+  EXPECT_EQ(observed.marks[0].at_ns(), 800);
+  EXPECT_FALSE(back.summary->recovered());
+}
+
+// Its beginning would have to be read twice.
+TEST_F(TraceMergerTest, APipeHasNoStartToAlignTo) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  // Open at both ends, so that nobody waits.
+  const int fd = open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  const std::string bytes = *ReadFile(OneWrite("second.tape", 2000));
+  ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const auto report = Merge({OneWrite("first.tape", 1000), pipe}, MergeClock::kStart);
+  close(fd);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(report.status().message(), HasSubstr("pipe: is no file"));
+  EXPECT_FALSE(std::filesystem::exists(PartialPath(out_)));
+}
+
+TEST_F(TraceMergerTest, AMessageOfANewerVersionIsLeftOutAndTheTraceNotCalledWhole) {
+  const std::string newer = Trace("newer.tape", [](TraceWriter* writer) {
+    proto::Message message;
+    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(2000, "tomorrow");
+    EXPECT_TRUE(writer->WriteUnknown(message).ok());
+    EXPECT_TRUE(writer->Write(Write4k(2000, 8)).ok());
+    EXPECT_TRUE(writer->WriteUnknown(message).ok());
+  });
+  const auto report = Merge({OneWrite("first.tape", 1000), newer}, MergeClock::kSame);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->records, 2);
+  EXPECT_EQ(report->unknown_messages, 2);
+  EXPECT_TRUE(Merged().summary->recovered());
+}
+
+TEST_F(TraceMergerTest, AnUnfinishedTraceDoesNotBecomeAFinishedOne) {
+  const std::string path = folder_ + "/second.tape";
+  {
+    auto writer = TraceWriter::Create(path, TestHeader());
+    ASSERT_TRUE((*writer)->Write(Write4k(2000, 8)).ok());
+    ASSERT_TRUE((*writer)->FlushFrame(false).ok());
+  }
+  const auto report = Merge({OneWrite("first.tape", 1000), PartialPath(path)}, MergeClock::kSame);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->records, 2);
+  EXPECT_TRUE(Merged().summary->recovered());
+}
+
+TEST_F(TraceMergerTest, AColumnOfANewerVersionIsRefusedAndLeavesNoFile) {
+  const std::string path = folder_ + "/newer.tape";
+  {
+    MemorySink sink;
+    FrameWriter frames(&sink, 1);
+    std::string bytes;
+    proto::Message header;
+    *header.mutable_header() = TestHeader();
+    header.mutable_header()->set_format_version(1);
+    AppendDelimited(header, &bytes);
+    ASSERT_TRUE(frames.Write(bytes).ok());
+    bytes.clear();
+    proto::Message start;
+    start.mutable_frame()->set_number(1);
+    AppendDelimited(start, &bytes);
+    proto::Message batch;
+    EncodeBatch(std::vector<IoRecord>{Write4k(1000, 0)}, batch.mutable_batch());
+    batch.batch().GetReflection()->MutableUnknownFields(batch.mutable_batch())->AddVarint(2000, 1);
+    AppendDelimited(batch, &bytes);
+    ASSERT_TRUE(frames.Write(bytes).ok());
+    std::ofstream(path, std::ios::binary) << sink.bytes();
+  }
+  const auto report = Merge({OneWrite("first.tape", 1000), path}, MergeClock::kSame);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(report.status().message(), HasSubstr("newer.tape"));
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  EXPECT_FALSE(std::filesystem::exists(PartialPath(out_)));
+}
+
+}  // namespace
+}  // namespace blktape
