@@ -234,6 +234,7 @@ class Output {
     return parent.empty() ? "." : parent;
   }
   bool is_folder() const { return is_folder_; }
+  std::string series() const { return SeriesOf(disks_); }
   const RotationOptions& rotation() const { return rotation_; }
 
  private:
@@ -303,6 +304,7 @@ Result<int> Record(const RecordFlags& flags) {
   loop_options.live_line = terminal;
   loop_options.files.rotation = output.rotation();
   if (output.is_folder()) loop_options.files.folder = output.folder();
+  loop_options.files.series = output.series();
   loop_options.files.next_path = [&output] { return output.NextPath(); };
   loop_options.after_start = [&] { GiveUpPrivileges(output, session->source()); };
   const Result<RecordLoopResult> loop = RunRecordLoop(session.get(), &signals, loop_options);
@@ -341,9 +343,11 @@ Command RecordCommand() {
                       "Into a folder: begin a new file after this time, as in 1h; 1d: at midnight");
     declare->Size("--rotate-size", &flags->rotate_bytes,
                   "Into a folder: begin a new file at this size, as in 500M");
-    declare->Size("--keep", &flags->keep_bytes,
-                  "Into a folder: remove the oldest traces when all together are larger than this, "
-                  "as in 5G, or when the disk is nearly full");
+    declare->Size(
+        "--keep", &flags->keep_bytes,
+        "Into a folder: remove the oldest traces of this disk (if several are recorded: of "
+        "several disks, whichever) when these together are larger than this, as in 5G, or "
+        "when the disk is nearly full. Otherwise nothing is removed");
     std::vector<std::string> sources = {"auto"};
     for (const std::string& name : LiveSourceNames()) sources.push_back(name);
     declare->Choice("--source", &flags->source, sources,

@@ -44,8 +44,9 @@ bool FileSeries::Rotate(int64_t now_ns, int64_t wall_ns, bool asked) {
 void FileSeries::RemoveBeyondQuota(int64_t now_ns) {
   next_quota_ns_ = now_ns + kQuotaIntervalNs;
   if (!removes()) return;
-  for (const std::string& path : RemoveOldTraces(options_.folder, *options_.rotation.keep_bytes,
-                                                 session_->file().bytes_written())) {
+  for (const std::string& path :
+       RemoveOldTraces(options_.folder, options_.series, *options_.rotation.keep_bytes,
+                       session_->file().bytes_written())) {
     news_.push_back("removed " + path);
   }
 }
@@ -56,7 +57,7 @@ void FileSeries::RemoveForSpace(int64_t now_ns) {
   if (!removes()) return;
   const uint64_t lacking_bytes = session_->file().file().LackingBytes();
   if (lacking_bytes == 0) return;
-  for (const std::string& path : RemoveOldest(options_.folder, lacking_bytes)) {
+  for (const std::string& path : RemoveOldest(options_.folder, options_.series, lacking_bytes)) {
     news_.push_back("the disk is nearly full: removed " + path);
   }
 }

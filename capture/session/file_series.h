@@ -13,6 +13,7 @@ namespace blktape {
 struct FileSeriesOptions {
   RotationOptions rotation;
   std::string folder;  // of rotated traces; empty where there is one file
+  std::string series;  // SeriesOf its disks: others' traces in the folder are not removed
   // Where the next file goes. Empty function: there is none.
   std::function<std::string()> next_path;
 };

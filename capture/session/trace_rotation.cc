@@ -20,6 +20,16 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kDayNs = 24 * 3600 * kNanosPerSecond;
 
+// "sda", "2disks" ...: how the name of a trace begins.
+std::string NameOf(const std::vector<std::string>& devices) {
+  return devices.size() == 1 ? devices[0] : fmt::format("{}disks", devices.size());
+}
+
+std::string SeriesNamed(const std::string& name) {
+  static const std::regex kSeveral(R"(\d+disks)");
+  return std::regex_match(name, kSeveral) ? "disks" : name;
+}
+
 }  // namespace
 
 RotationClock::RotationClock(const RotationOptions& options, int64_t wall_ns) : options_(options) {
@@ -49,9 +59,7 @@ bool RotationClock::Due(int64_t wall_ns, uint64_t file_bytes) const {
 
 std::string RotatedPath(const std::string& folder, const std::vector<std::string>& devices,
                         int64_t wall_ns) {
-  const std::string what =
-      devices.size() == 1 ? devices[0] : fmt::format("{}disks", devices.size());
-  return FreePath(fmt::format("{}/{}_{}.tape", folder, what, LocalTimeName(wall_ns)));
+  return FreePath(fmt::format("{}/{}_{}.tape", folder, NameOf(devices), LocalTimeName(wall_ns)));
 }
 
 std::string FreePath(const std::string& path) {
@@ -76,14 +84,16 @@ struct FinishedTrace {
   uint64_t bytes = 0;
 };
 
-// Of rotating recordings, the oldest first.
-std::vector<FinishedTrace> FinishedTraces(const std::string& folder) {
-  static const std::regex kName(R"([^/]+_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(_\d+)?)\.tape)");
+// Of rotating recordings of the series, the oldest first.
+std::vector<FinishedTrace> FinishedTraces(const std::string& folder, const std::string& series) {
+  static const std::regex kName(R"(([^/]+)_(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(_\d+)?)\.tape)");
   std::vector<FinishedTrace> traces;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
-    if (!std::regex_match(it->path().filename().string(), kName)) continue;
+    const std::string name = it->path().filename().string();
+    std::smatch parts;
+    if (!std::regex_match(name, parts, kName) || SeriesNamed(parts[1]) != series) continue;
     if (!it->is_regular_file(gone) || gone) continue;
     const uint64_t bytes = it->file_size(gone);
     const fs::file_time_type time = it->last_write_time(gone);
@@ -97,9 +107,13 @@ std::vector<FinishedTrace> FinishedTraces(const std::string& folder) {
 
 }  // namespace
 
-std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
-                                         uint64_t growing_bytes) {
-  const std::vector<FinishedTrace> traces = FinishedTraces(folder);
+std::string SeriesOf(const std::vector<std::string>& devices) {
+  return SeriesNamed(NameOf(devices));
+}
+
+std::vector<std::string> RemoveOldTraces(const std::string& folder, const std::string& series,
+                                         uint64_t keep_bytes, uint64_t growing_bytes) {
+  const std::vector<FinishedTrace> traces = FinishedTraces(folder, series);
   uint64_t total_bytes = growing_bytes;
   for (const FinishedTrace& trace : traces) total_bytes += trace.bytes;
   std::vector<std::string> removed;
@@ -112,10 +126,11 @@ std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t kee
   return removed;
 }
 
-std::vector<std::string> RemoveOldest(const std::string& folder, uint64_t bytes) {
+std::vector<std::string> RemoveOldest(const std::string& folder, const std::string& series,
+                                      uint64_t bytes) {
   std::vector<std::string> removed;
   uint64_t freed_bytes = 0;
-  for (const FinishedTrace& trace : FinishedTraces(folder)) {
+  for (const FinishedTrace& trace : FinishedTraces(folder, series)) {
     if (freed_bytes >= bytes) break;
     std::error_code failed;
     if (!fs::remove(trace.path, failed)) continue;

@@ -13,7 +13,7 @@ namespace blktape {
 struct RotationOptions {
   std::optional<int64_t> every_ns;  // a multiple of a day ends at local midnight
   std::optional<uint64_t> at_bytes;
-  std::optional<uint64_t> keep_bytes;  // of all traces in the folder together
+  std::optional<uint64_t> keep_bytes;  // of all traces of the series in the folder together
 
   bool rotates() const { return every_ns || at_bytes; }
 };
@@ -44,13 +44,19 @@ std::string RotatedPath(const std::string& folder, const std::vector<std::string
 // which are listed after it.
 std::string FreePath(const std::string& path);
 
-// Removes the oldest finished traces of rotating recordings in `folder` until those that stay,
-// together with the one being written (`growing_bytes`), hold at most `keep_bytes`. The newest
-// always stays, and so does what is not named as RotatedPath names it. Returns the paths removed.
-std::vector<std::string> RemoveOldTraces(const std::string& folder, uint64_t keep_bytes,
-                                         uint64_t growing_bytes);
+// The series that the rotating recordings of `devices` belong to. Recordings of several disks are
+// one series, whatever the disks, because disks come and go.
+std::string SeriesOf(const std::vector<std::string>& devices);
 
-// Removes the oldest of them, whichever, until so many bytes are free that were not.
-std::vector<std::string> RemoveOldest(const std::string& folder, uint64_t bytes);
+// Removes the oldest finished traces of `series` in `folder` until those that stay, together with
+// the one being written (`growing_bytes`), hold at most `keep_bytes`. The newest always stays, and
+// so do traces of another series, which another recorder may keep for longer, and what is not named
+// as RotatedPath names it. Returns the paths removed.
+std::vector<std::string> RemoveOldTraces(const std::string& folder, const std::string& series,
+                                         uint64_t keep_bytes, uint64_t growing_bytes);
+
+// Removes the oldest of them, the newest too, until so many bytes are free that were not.
+std::vector<std::string> RemoveOldest(const std::string& folder, const std::string& series,
+                                      uint64_t bytes);
 
 }  // namespace blktape

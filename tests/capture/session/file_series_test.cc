@@ -53,10 +53,12 @@ class FileSeriesTest : public ::testing::Test {
                         fs::file_time_type::clock::now() - std::chrono::minutes(age_minutes));
   }
   FileSeries Series(const RotationOptions& rotation) {
-    return FileSeries(
-        session_.get(),
-        {.rotation = rotation, .folder = folder_.string(), .next_path = [this] { return next_; }},
-        kWallNs);
+    return FileSeries(session_.get(),
+                      {.rotation = rotation,
+                       .folder = folder_.string(),
+                       .series = "sda",
+                       .next_path = [this] { return next_; }},
+                      kWallNs);
   }
 
   fs::path folder_;
@@ -94,6 +96,16 @@ TEST_F(FileSeriesTest, WhoAsksIsNotMadeToWait) {
   fs::remove(Path("2.tape"));
   EXPECT_FALSE(series.Turn(2 * kSecond, kWallNs, /*asked=*/false)) << "nothing is due";
   EXPECT_TRUE(series.Turn(3 * kSecond, kWallNs, /*asked=*/true));
+}
+
+TEST_F(FileSeriesTest, TracesOfAnotherDiskAreNotRemoved) {
+  Add("sdb_2026-11-01T00-00-00.tape", 60'000, 30);
+  Add("sda_2026-11-02T00-00-00.tape", 6000, 20);
+  RotationOptions keep;
+  keep.keep_bytes = 10'000;
+  FileSeries series = Series(keep);
+  series.Turn(0, kWallNs, false);
+  EXPECT_THAT(series.TakeNews(), IsEmpty());
 }
 
 TEST_F(FileSeriesTest, OldTracesBeyondTheQuotaGoAtOnceAndThenEachMinute) {

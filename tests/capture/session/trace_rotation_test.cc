@@ -96,8 +96,8 @@ TEST_F(TraceRotationTest, TheOldestFinishedTracesMakeRoom) {
   Add("sda_2026-10-23T00-00-00.tape", 400, 30);
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
   Add("sda_2026-10-25T00-00-00.tape", 400, 10);
-  EXPECT_THAT(RemoveOldTraces(folder_, 1200, 0), IsEmpty());
-  EXPECT_THAT(Names(RemoveOldTraces(folder_, 1199, 0)),
+  EXPECT_THAT(RemoveOldTraces(folder_, "sda", 1200, 0), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldTraces(folder_, "sda", 1199, 0)),
               ElementsAre("sda_2026-10-23T00-00-00.tape"));
   EXPECT_TRUE(fs::exists(folder_ + "/sda_2026-10-24T00-00-00.tape"));
 }
@@ -105,15 +105,15 @@ TEST_F(TraceRotationTest, TheOldestFinishedTracesMakeRoom) {
 TEST_F(TraceRotationTest, TheTraceBeingWrittenTakesItsShareOfTheRoom) {
   Add("sda_2026-10-23T00-00-00.tape", 400, 30);
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
-  EXPECT_THAT(RemoveOldTraces(folder_, 1200, 400), IsEmpty());
-  EXPECT_THAT(Names(RemoveOldTraces(folder_, 1200, 401)),
+  EXPECT_THAT(RemoveOldTraces(folder_, "sda", 1200, 400), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldTraces(folder_, "sda", 1200, 401)),
               ElementsAre("sda_2026-10-23T00-00-00.tape"));
 }
 
 TEST_F(TraceRotationTest, TheNewestTraceStaysEvenIfItIsTooLarge) {
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
   Add("sda_2026-10-25T00-00-00.tape", 4000, 10);
-  RemoveOldTraces(folder_, 100, 0);
+  RemoveOldTraces(folder_, "sda", 100, 0);
   EXPECT_TRUE(fs::exists(folder_ + "/sda_2026-10-25T00-00-00.tape"));
   EXPECT_FALSE(fs::exists(folder_ + "/sda_2026-10-24T00-00-00.tape"));
 }
@@ -123,10 +123,30 @@ TEST_F(TraceRotationTest, OnAFullDiskTheOldestGoUntilThereIsRoom) {
   Add("sda_2026-10-24T00-00-00.tape", 400, 20);
   Add("sda_2026-10-25T00-00-00.tape", 400, 10);
   Add("holiday.tape", 4000, 90);
-  EXPECT_THAT(Names(RemoveOldest(folder_, 401)),
+  EXPECT_THAT(Names(RemoveOldest(folder_, "sda", 401)),
               ElementsAre("sda_2026-10-23T00-00-00.tape", "sda_2026-10-24T00-00-00.tape"));
-  EXPECT_THAT(Names(RemoveOldest(folder_, 1)), ElementsAre("sda_2026-10-25T00-00-00.tape"));
-  EXPECT_THAT(RemoveOldest(folder_, 1), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldest(folder_, "sda", 1)), ElementsAre("sda_2026-10-25T00-00-00.tape"));
+  EXPECT_THAT(RemoveOldest(folder_, "sda", 1), IsEmpty());
+}
+
+// Another recorder may write them, and keep them for longer.
+TEST_F(TraceRotationTest, TracesOfOtherDisksStayAndDoNotCount) {
+  Add("sdb_2026-10-20T00-00-00.tape", 4000, 80);
+  Add("sdaa_2026-10-20T00-00-00.tape", 4000, 80);
+  Add("2disks_2026-10-20T00-00-00.tape", 4000, 80);
+  Add("sda_2026-10-24T00-00-00.tape", 400, 20);
+  Add("sda_2026-10-25T00-00-00.tape", 400, 10);
+  EXPECT_THAT(RemoveOldTraces(folder_, SeriesOf({"sda"}), 800, 0), IsEmpty());
+  EXPECT_THAT(Names(RemoveOldest(folder_, SeriesOf({"sda"}), 5000)),
+              ElementsAre("sda_2026-10-24T00-00-00.tape", "sda_2026-10-25T00-00-00.tape"));
+}
+
+TEST_F(TraceRotationTest, RecordingsOfSeveralDisksAreOneSeriesWhateverTheirNumber) {
+  Add("3disks_2026-10-23T00-00-00.tape", 400, 30);
+  Add("sda_2026-10-24T00-00-00.tape", 400, 20);
+  Add("2disks_2026-10-25T00-00-00.tape", 400, 10);
+  EXPECT_THAT(Names(RemoveOldTraces(folder_, SeriesOf({"sda", "sdb"}), 799, 0)),
+              ElementsAre("3disks_2026-10-23T00-00-00.tape"));
 }
 
 TEST_F(TraceRotationTest, WhatTheRecordingDidNotNameIsNotTouched) {
@@ -134,7 +154,7 @@ TEST_F(TraceRotationTest, WhatTheRecordingDidNotNameIsNotTouched) {
   Add("sda_2026-10-20T00-00-00.tape.partial", 4000, 80);
   Add("sda_2026-10-20T00-00-00.txt", 4000, 70);
   Add("sda_2026-10-25T00-00-00.tape", 10, 1);
-  EXPECT_THAT(RemoveOldTraces(folder_, 1, 0), IsEmpty());
+  EXPECT_THAT(RemoveOldTraces(folder_, "sda", 1, 0), IsEmpty());
 }
 
 }  // namespace
