@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/saturating.h"
 #include "format/partial_file.h"
 
 namespace blktape {
@@ -29,7 +30,8 @@ class Collector : public TraceObserver {
 void Count(const IoRecord& io, TraceInfo* info) {
   ++info->records;
   ++info->records_by_op[static_cast<int>(io.op)];
-  info->bytes_by_op[static_cast<int>(io.op)] += io.bytes;
+  uint64_t& bytes = info->bytes_by_op[static_cast<int>(io.op)];
+  bytes = SaturatingAdd(bytes, io.bytes);
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   if (!arrival_ns) return;
   info->first_ns = std::min(info->first_ns.value_or(*arrival_ns), *arrival_ns);

@@ -52,6 +52,8 @@ Status WriteEscapes(const std::string& path) {
   header.set_host(bad);
   header.set_command(bad);
   header.set_process_names(bad);
+  header.set_timezone(bad);
+  header.mutable_start()->set_wall_ns(1'000'000'000);
   header.add_filters(bad);
   header.mutable_devices(0)->set_name(bad);
   header.mutable_devices(0)->set_model(bad);

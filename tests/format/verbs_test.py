@@ -10,6 +10,7 @@ import unittest
 from tests.harness import blktape, cases
 
 MAKE_TRACE = "tests/support/make_trace"
+MAKE_FORMAT_TRACE = "tests/format/make_format_trace"
 GOLDEN = "tests/format/golden/v1.tape"
 
 
@@ -174,6 +175,25 @@ class VerbsTest(unittest.TestCase):
         self.assertEqual(blktape.run("info", self.path("repaired.tape")).returncode, 0)
         done = blktape.run("recover", whole, "-o", self.path("copy.tape"))
         self.assertIn("finished and whole\n", done.stdout)
+
+
+class HostileTextTest(unittest.TestCase):
+    def test_no_text_of_a_trace_reaches_the_terminal_as_an_escape(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "bad.tape")
+            subprocess.run([MAKE_FORMAT_TRACE, "escapes", trace], check=True)
+            for words in (("info",), ("dump",), ("analyze",), ("diff",), ("replay", "--dry-run", "--engine", "null"),
+                          ("replay", "--engine", "null"), ("recover",)):
+                with self.subTest(" ".join(words)):
+                    rest = {"diff": (trace,), "recover": ("-o", os.path.join(folder, "copy.tape"))}.get(words[0], ())
+                    done = blktape.run(words[0], trace, *words[1:], *rest)
+                    self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+                    self.assertNotRegex((done.stdout + done.stderr).replace("\r\n", "\n"), "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+            said = blktape.run("info", trace).stdout
+            for what in ("left out", "written by blktape", "host", "command", "device", "losses", "mark"):
+                self.assertRegex(said, "(?m)%s.*\\[31mred" % what)
+            self.assertIn("[31mred", blktape.run("dump", trace).stdout)
+            self.assertIn("[31mred", blktape.run("analyze", trace).stdout)
 
 
 class WindowTest(unittest.TestCase):
