@@ -106,6 +106,7 @@ void ArrivalOrder::MoveInto(Profile* profile) {
   profile->activity = activity_.steps();
   profile->idle_caps = idle_caps_;
   profile->wait_ns = waits_.measure_ns();
+  profile->wait_cut = waits_.out_of_order();
   profile->read_sizes = read_sizes_;
   profile->write_sizes = write_sizes_;
   profile->discard_sizes = discard_sizes_;

@@ -59,14 +59,21 @@ class IntervalUnion {
 class UnionMeasure {
  public:
   void Add(int64_t start_ns, int64_t end_ns) {
+    out_of_order_ += start_ns < run_start_ns_;
+    run_start_ns_ = start_ns > run_end_ns_ ? start_ns : run_start_ns_;
     const int64_t from_ns = std::max(start_ns, run_end_ns_);
     measure_ns_ += std::max<int64_t>(0, end_ns - from_ns);
     run_end_ns_ = std::max(run_end_ns_, end_ns);
   }
   int64_t measure_ns() const { return measure_ns_; }
+  // Intervals that came too late to be counted whole.
+  uint64_t out_of_order() const { return out_of_order_; }
 
  private:
   int64_t measure_ns_ = 0;
+  uint64_t out_of_order_ = 0;
+  // Of the run under way.
+  int64_t run_start_ns_ = std::numeric_limits<int64_t>::min();
   int64_t run_end_ns_ = std::numeric_limits<int64_t>::min();
 };
 

@@ -121,6 +121,7 @@ struct Profile {
   // I/Os whose issue lies so far before those of their neighbours that a part of their time at the
   // drive is in no busy time: busy_ns is then a lower bound.
   uint64_t busy_cut = 0;
+  uint64_t wait_cut = 0;  // likewise of wait_ns, by where their wait begins
   const Totals& of(Op op) const { return by_op[static_cast<size_t>(op)]; }
 
   // Sizes: of data requests, and of what software queued before merging (empty if not recorded).

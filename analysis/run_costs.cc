@@ -207,14 +207,19 @@ RunCosts RunCostsBuilder::Finish(const proto::Header& header,
   in.waits_with_host_in_order.Finish(in.TakeWaitWithHost());
   in.in_issue_order.Finish(in.TakeService());
   RunCosts costs;
+  uint64_t waits_cut = 0;
   for (const Impl::SegmentState& state : in.states) {
     RunCosts::OfSegment cost;
     if (!state.waits.empty()) cost.wait_ns = static_cast<double>(state.waits.measure_ns());
     if (!state.busy.empty()) cost.busy_ns = static_cast<double>(state.busy.measure_ns());
     if (state.last_ns >= state.first_ns) cost.span_ns = state.last_ns - state.first_ns;
-    costs.cut += state.waits.out_of_order() + state.busy.out_of_order();
+    waits_cut += state.waits.out_of_order();
+    costs.cut += state.busy.out_of_order();
     costs.segments.push_back(cost);
   }
+  // The same intervals, of each segment and of all.
+  costs.cut += std::max(waits_cut, in.all_waits.out_of_order());
+  costs.cut += in.waits_with_host.out_of_order();
   for (size_t i = 0; i < kWaitClasses; ++i) costs.responses[i] = in.by_class[i].Take();
   costs.latencies = std::move(in.latencies);
   costs.series = in.series.Finish();

@@ -59,8 +59,8 @@ struct RunCosts {
   uint64_t records = 0;
   uint64_t outside = 0;     // records whose ordinal is absent or beyond the trace
   uint64_t incomplete = 0;  // records without due or completion time, in no cost
-  // Intervals so far out of order that a part of them is in no wait_ns or busy_ns, which are then
-  // too small.
+  // Intervals so far out of order that a part of them is in no wait_ns or busy_ns, or not in the
+  // host's part, which are then too small.
   uint64_t cut = 0;
   Profile profile;  // of the result trace as a whole
 };

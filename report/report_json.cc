@@ -462,6 +462,7 @@ Json ProfileJson(const Profile& profile) {
   json["implausible_times"] = profile.implausible_times;
   json["out_of_order"] = profile.out_of_order;
   json["busy_cut"] = profile.busy_cut;
+  json["wait_cut"] = profile.wait_cut;
   json["lost_events"] = profile.lost_events;
   json["lost_events_is_lower_bound"] = profile.losses_uncountable;
   json["losses"] = LossesJson(profile);

@@ -297,6 +297,7 @@ std::string OddText(const Profile& profile, const TextLook& look) {
   line(profile.implausible_times, "times beyond 36 years, taken as absent");
   line(profile.out_of_order, "records out of the order of arrival");
   line(profile.busy_cut, "I/Os too far out of the order of issue; busy time is a lower bound");
+  line(profile.wait_cut, "I/Os too far out of order; wait time is a lower bound");
   return text.empty() ? "" : "\n" + text;
 }
 

@@ -161,10 +161,13 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
 }
 
 void Plan::SetOrder(const IoRecord& io, PlannedIo* planned) {
+  const bool known = io.complete_ns && io.arrival_ns();
   std::optional<uint32_t> gate_slot;
-  if (io.complete_ns && io.arrival_ns()) gate_slot = order_.Add(*io.complete_ns);
+  if (known) gate_slot = order_.Add(*io.complete_ns);
   if (options_.rule == TimingRule::kQueueDepth) {
     gates_.clear();
+    // Its completion ends no think time.
+    counts_.ungated += known && !gate_slot;
     return;
   }
   planned->gate_slot = gate_slot.value_or(kNoGateSlot);

@@ -94,7 +94,8 @@ struct PlanCounts {
   std::map<std::string, uint64_t> emulated;  // "discard as write_zeroes"
   uint64_t remapped = 0;
   uint64_t widened = 0;
-  uint64_t ungated = 0;  // kMaxOrder, kClosed: nobody can wait for their completion
+  // Nobody can wait for their completion (kMaxOrder, kClosed), or it ends no think time.
+  uint64_t ungated = 0;
 };
 
 // Turns records into steps, one by one, in bounded memory. Not thread-safe.

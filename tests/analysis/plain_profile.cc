@@ -556,6 +556,7 @@ Profile PlainProfile::Finish(const proto::Header& header,
   profile.busy_ns = in.all_busy.measure_ns();
   profile.busy_cut = in.all_busy.out_of_order();
   profile.wait_ns = in.waits.measure_ns();
+  profile.wait_cut = in.waits.out_of_order();
   profile.idle_ns = std::max<int64_t>(0, profile.observed_ns - profile.busy_ns);
   profile.depth = DepthOf(&in.data_in_flight, profile.observed_ns, in.data_busy.measure_ns());
   profile.depth_all = DepthOf(&in.all_in_flight, profile.observed_ns, profile.busy_ns);

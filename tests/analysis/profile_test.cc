@@ -511,5 +511,25 @@ TEST(ProfileTest, AnIoTooFarOutOfTheOrderOfIssueIsSaidToCountInPartOnly) {
   EXPECT_EQ(profile.busy_cut, 1u);
 }
 
+// 64 waits are held back at most where all arrive in order: the last one began, and ended, before
+// those that are already counted.
+TEST(ProfileTest, AWaitTooFarOutOfOrderIsSaidToCountInPartOnly) {
+  ProfileBuilder builder;
+  IoRecord io;
+  io.bytes = 4096;
+  io.lba = Lba(0);
+  const auto wait = [&](int64_t from_ns, int64_t to_ns) {
+    io.queue_ns = io.issue_ns = from_ns;
+    io.complete_ns = to_ns;
+    builder.Add(io);
+  };
+  for (int i = 0; i < 200; ++i) wait(1000 * int64_t{i}, 1000 * int64_t{i} + 100);
+  wait(500, 950);
+  const Profile profile =
+      builder.Finish(proto::Header(), std::nullopt, [](uint32_t) { return std::string(); });
+  EXPECT_EQ(profile.wait_cut, 1u);
+  EXPECT_EQ(profile.wait_ns, 200 * 100);
+}
+
 }  // namespace
 }  // namespace blktape

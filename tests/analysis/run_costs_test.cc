@@ -99,6 +99,26 @@ TEST(RunCostsTest, OrderDoesNotMatterWithinSixtyFiveThousand) {
   EXPECT_EQ(costs.cut, 0u);
 }
 
+// The last one was due before all others, and the host submitted it behind them: only with the
+// host's part is it out of order, by more than the 65,536 that are held.
+TEST(RunCostsTest, AnIoOfWhichTheHostsPartIsCutIsCounted) {
+  constexpr int kMany = 70'000;
+  Segmentation cut;
+  cut.records = kMany + 1;
+  cut.segments = {Piece(0, kMany + 1, {kMany + 1, 0, 0})};
+  std::vector<IoRecord> records;
+  for (int i = 0; i < kMany; ++i) {
+    const int64_t due_ns = 1000 + 10 * int64_t{i};
+    records.push_back(Io(i, Op::kRead, 4096, due_ns, due_ns, due_ns + 5));
+  }
+  EXPECT_EQ(CostsOf(cut, records).cut, 0u);
+  records.push_back(Io(kMany, Op::kRead, 4096, 0, 2'000'000, 2'000'005));
+  records.back().backlog_ns = 0;
+  const RunCosts costs = CostsOf(cut, records);
+  EXPECT_EQ(costs.wait_ns, 5 * (kMany + 1));
+  EXPECT_EQ(costs.cut, 1u);
+}
+
 TEST(RunCostsTest, ResponsesAreToldByClassWithTheMeanOfTheWorstHundredth) {
   Segmentation cut;
   cut.records = 351;

@@ -234,6 +234,16 @@ TEST(PlanTest, AnIoBeyondTheGatesIsCountedAsUngated) {
   EXPECT_EQ(All(records, OneTarget(TimingRule::kMaxOrder)).counts.ungated, 2u);
 }
 
+TEST(PlanTest, AnIoThatEndsNoThinkTimeIsCountedAtAQueueDepthToo) {
+  std::vector<IoRecord> records;
+  for (uint32_t i = 0; i < kMaxGateSlots + 2; ++i) records.push_back(Read(i, 10'000'000));
+  records.push_back(Read(20'000'000, {}));  // one whose completion is not known ends none anyway
+  PlanOptions options = OneTarget(TimingRule::kQueueDepth);
+  EXPECT_EQ(All(records, options).counts.ungated, 0u);
+  options.keep_think_time = true;
+  EXPECT_EQ(All(records, options).counts.ungated, 2u);
+}
+
 // 100 ns after a flush that the issuer sees 30 ns late are 70 more; 20 ns are none.
 TEST(PlanTest, AClosedReplayThinksForLessByWhatItSeesLate) {
   PlanOptions options = OneTarget(TimingRule::kClosed);
