@@ -71,7 +71,10 @@ struct ReplayOptions {
   std::optional<int64_t> duration_ns;
   // Queue settings during the run, for the disks that the targets are or are partitions of.
   std::vector<QueueSetting> queue_settings;
-  std::string engine = "auto";                // auto, io_uring, libaio, simulated, null
+  std::string engine = "auto";  // auto, io_uring, libaio, simulated, null
+  // Of the target that stands for those of an engine that touches none; 0: as large as the trace.
+  uint64_t made_up_bytes = 0;
+  uint32_t made_up_block_bytes = 1;
   std::string simulated_drive = "reference";  // simulated engine: a name of drive_model.h
   // Only with engine "io_uring", not "auto".
   bool submission_thread = false;      // a kernel thread submits

@@ -322,12 +322,14 @@ Status CheckOps(const ReplayOptions& options, const Footprint& footprint, const 
   return OkStatus();
 }
 
-// The substitute for a target if the engine touches none: as large as the trace needs, and
-// supporting every operation.
-PlanTarget MadeUpTarget(const Footprint& footprint) {
+// The substitute for a target if the engine touches none: as large as the trace needs or the
+// options say, and supporting every operation.
+PlanTarget MadeUpTarget(const ReplayOptions& options, const Footprint& footprint) {
   PlanTarget target{
-      .block_bytes = 1,
+      .size_bytes = options.made_up_bytes,
+      .block_bytes = options.made_up_block_bytes,
       .abilities = {.discard = true, .write_zeroes = true, .secure_erase = true, .fua = true}};
+  if (target.size_bytes > 0) return target;
   for (const DeviceFootprint& device : footprint.devices) {
     target.size_bytes = std::max(target.size_bytes, device.end_bytes);
   }
@@ -338,7 +340,7 @@ Status OpenTargets(const ReplayOptions& options, const Footprint& footprint,
                    const std::vector<std::string>& paths, ReplaySetup* setup) {
   for (const std::string& path : paths) {
     if (!NeedsTarget(options)) {
-      PlanTarget made_up = MadeUpTarget(footprint);
+      PlanTarget made_up = MadeUpTarget(options, footprint);
       proto::Device device;
       device.set_name(options.engine);
       if (options.engine == "simulated") {

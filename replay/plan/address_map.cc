@@ -84,7 +84,8 @@ Result<AddressMap::Place> AddressMap::Map(Lba lba, uint64_t bytes) const {
                       FormatBytes(target_bytes_));
   };
   if (lba.sectors > INT64_MAX / kSectorBytes) return beyond();  // its bytes would wrap round
-  if (target_bytes_ == 0) return beyond();  // smaller than a block: nothing fits, wrapped or not
+  if (target_bytes_ == 0) return beyond();     // smaller than a block: nothing fits, wrapped or not
+  if (bytes > target_bytes_) return beyond();  // widened, it might wrap round to a few blocks
   const uint64_t start = lba.bytes();
   uint64_t grain = GrainOf(start, bytes);
   if (options_.align) grain = std::max<uint64_t>(grain, block_bytes_);

@@ -1,5 +1,5 @@
 // Bytes as a trace that is looked at: profile, report as text and as JSON, the score's segments,
-// and what `info` says. The first byte chooses the window and the device.
+// and what `info` prints. The first byte chooses the window and the device.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,6 +10,7 @@
 #include "analysis/profile_trace.h"
 #include "analysis/segments.h"
 #include "base/check.h"
+#include "cli/info_text.h"
 #include "cli/proto_json.h"
 #include "cli/trace_info.h"
 #include "format/io_record.h"
@@ -79,8 +80,9 @@ void Run(uint8_t choice, std::string_view bytes) {
   CheckSegments(path);
   const auto info = ReadTraceInfo(path);
   if (!info.ok()) return;
-  (void)(*info)->losses.Lines();
-  (void)(*info)->duration_ns();
+  for (const char c : InfoText(**info, 80)) {
+    BLKTAPE_CHECK(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F));
+  }
   (void)Dumped(ProtoJson((*info)->header));
   if ((*info)->summary) (void)Dumped(ProtoJson(*(*info)->summary));
 }

@@ -1,5 +1,5 @@
 // Bytes as a trace that is to be replayed: what a dry run does with it, up to every step of the
-// plan. The first two bytes choose the options.
+// plan. The first three bytes choose the options and the target.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,16 @@ namespace {
 // A few bytes of a batch may hold very many records.
 constexpr uint64_t kEnough = 20'000;
 
-ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
+constexpr uint64_t kGiB = 1 << 30;
+constexpr uint64_t kTiB = kGiB << 10;
+
+// Smaller than a block, odd ends, smaller and larger than traces are.
+constexpr uint64_t kTargetBytes[] = {
+    0,       1,       511,           512,     4096,      5000, 1 << 16,     (1 << 20) - 512,
+    1 << 20, 1 << 26, (1 << 30) + 1, 1 << 30, kGiB * 40, kTiB, kTiB * 4096, INT64_MAX};
+constexpr uint32_t kBlockBytes[] = {1, 512, 4096, 4096};
+
+ReplayOptions OptionsFrom(uint8_t one, uint8_t other, uint8_t target) {
   constexpr TimingRule kRules[] = {TimingRule::kTimed, TimingRule::kMaxOrder,
                                    TimingRule::kQueueDepth, TimingRule::kClosed};
   constexpr const char* kRemaps[] = {"refuse", "offset", "scale", "wrap"};
@@ -41,10 +50,13 @@ ReplayOptions OptionsFrom(uint8_t one, uint8_t other) {
   options.skip_discards = (other & 32) != 0;
   options.secure_erase = (other & 64) != 0;
   if ((other & 128) != 0) options.speed = 1000;
+  options.made_up_block_bytes = kBlockBytes[target & 3];
+  options.made_up_bytes = kTargetBytes[target >> 2 & 15];  // 0: as large as the trace
+  if ((target & 64) != 0) options.remap_offset_bytes = int64_t{-1} << target % 61;
   return options;
 }
 
-void Run(ReplayOptions options, std::string_view bytes) {
+void Run(ReplayOptions options, bool able, std::string_view bytes) {
   options.trace_path = PathInMemory(TraceFromBytes(bytes));
   const std::atomic<bool> stop(false);
   Result<ReplaySetup> setup = SetUpReplay(options, stop);
@@ -55,6 +67,9 @@ void Run(ReplayOptions options, std::string_view bytes) {
   const size_t devices = static_cast<size_t>(setup->stream->header().devices_size());
   BLKTAPE_CHECK(setup->plan.target_of_device.size() >= devices);
   BLKTAPE_CHECK(setup->plan.address_map_of_device.size() >= devices);
+  if (!able) {
+    for (PlanTarget& target : setup->plan.targets) target.abilities = {};
+  }
   const PlanOptions known = setup->plan;
   Plan plan(setup->stream.get(), setup->plan);
   PlannedIo io;
@@ -65,9 +80,12 @@ void Run(ReplayOptions options, std::string_view bytes) {
     BLKTAPE_CHECK(io.target < known.targets.size());
     BLKTAPE_CHECK(static_cast<int>(io.op) < kOpCount);
     BLKTAPE_CHECK(io.required_count <= PlannedIo::kMaxRequired);
-    const uint64_t size = known.targets[io.target].size_bytes;
+    const PlanTarget& target = known.targets[io.target];
     if (io.op != Op::kFlush && io.bytes > 0) {
+      const uint64_t size = target.size_bytes;
       BLKTAPE_CHECK(io.offset_bytes <= size && io.bytes <= size - io.offset_bytes);
+      BLKTAPE_CHECK(io.offset_bytes % target.block_bytes == 0);
+      BLKTAPE_CHECK(io.bytes % target.block_bytes == 0);
     }
   }
 }
@@ -76,8 +94,8 @@ void Run(ReplayOptions options, std::string_view bytes) {
 }  // namespace blktape
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  blktape::Run(blktape::OptionsFrom(data[0], data[1]),
-               {reinterpret_cast<const char*>(data) + 2, size - 2});
+  if (size < 3) return 0;
+  blktape::Run(blktape::OptionsFrom(data[0], data[1], data[2]), (data[2] & 128) == 0,
+               {reinterpret_cast<const char*>(data) + 3, size - 3});
   return 0;
 }

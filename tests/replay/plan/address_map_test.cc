@@ -31,6 +31,13 @@ TEST(AddressMapTest, TheLastBlockFitsAndOneSectorMoreDoesNot) {
   EXPECT_THAT(beyond.status().message(), testing::HasSubstr("LBA 2041"));
 }
 
+// From byte 512 to 2^64, which is 0: widened to whole blocks it had no length, and so fitted.
+TEST(AddressMapTest, ARequestWhoseEndFitsNoNumberIsBeyondTheTarget) {
+  const AddressMap map({.remap = Remap::kWrap, .offset_bytes = {}, .align = true}, 0, 1 << 20,
+                       1 << 20, 4096);
+  EXPECT_EQ(map.Map(Lba(1), UINT64_MAX - 511).status().code(), StatusCode::kFailedPrecondition);
+}
+
 TEST(AddressMapTest, AnAddressWhoseBytesDoNotFitANumberIsBeyondTheTarget) {
   // 2^55 sectors are 2^64 bytes, which would come out as byte 0.
   EXPECT_FALSE(Make(Remap::kRefuse, 0, kMiB, kMiB).Map(Lba(uint64_t{1} << 55), 4096).ok());
