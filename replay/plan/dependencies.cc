@@ -53,7 +53,6 @@ uint32_t Dependencies::ChainOf(const IoRecord& io) {
     *oldest = Chain();
   }
   chains_[chain].thread = thread;
-  chains_[chain].told_ns = *first_ns_;
   chains_[chain].born_ns = io.arrival_ns().value_or(*first_ns_);
   births_[born_++ % births_.size()] = chain;
   chain_of_thread_[thread] = chain;
@@ -71,8 +70,20 @@ void Dependencies::Release(uint32_t slot) {
   if (--slots_[slot].uses == 0) free_slots_.push_back(slot);
 }
 
+// Of two that completed at the same time the one that arrived later.
+bool Dependencies::IsLater(uint32_t slot, uint32_t than) const {
+  const Slot& a = slots_[slot];
+  const Slot& b = slots_[than];
+  return a.complete_ns != b.complete_ns ? a.complete_ns > b.complete_ns : a.number > b.number;
+}
+
+// A FUA write that no flush followed may be the earlier: that is known only afterwards.
+void Dependencies::HoldLatest(uint32_t slot, uint32_t* role) {
+  if (*role == kNone || IsLater(slot, *role)) Hold(slot, role);
+}
+
 void Dependencies::Push(uint32_t slot) {
-  pending_.push_back({slots_[slot].complete_ns, slot});
+  pending_.push_back({slots_[slot].complete_ns, slots_[slot].number, slot});
   std::push_heap(pending_.begin(), pending_.end());
 }
 
@@ -80,7 +91,8 @@ void Dependencies::Push(uint32_t slot) {
 // arrived.
 std::optional<int64_t> Dependencies::EndOfFlushAfter(const Slot& write) const {
   const Flush* first = nullptr;
-  for (const Flush& flush : flushes_) {
+  for (size_t i = 0; i < flushes_.size(); ++i) {
+    const Flush& flush = flushes_[(next_flush_ + i) % flushes_.size()];
     if (flush.device != write.device || flush.complete_ns <= write.complete_ns) continue;
     if (flush.issue_ns < write.complete_ns ||
         flush.issue_ns > write.complete_ns + kFlushFollowsNs) {
@@ -93,32 +105,26 @@ std::optional<int64_t> Dependencies::EndOfFlushAfter(const Slot& write) const {
 }
 
 // Whoever waits for a FUA write waits for the flush that stands for FUA, too. A write whose flush
-// has not arrived is taken for complete once none can come any more.
-void Dependencies::LookForFlushes(int64_t now_ns) {
-  std::erase_if(unflushed_, [&](uint32_t slot) {
-    Slot& write = slots_[slot];
-    const std::optional<int64_t> end_ns = EndOfFlushAfter(write);
-    if (!end_ns && now_ns <= write.complete_ns + kFlushFollowsNs) return false;
-    write.complete_ns = end_ns.value_or(write.complete_ns);
-    write.flush_follows = false;
-    Push(slot);
-    return true;
-  });
+// has not arrived is taken for complete once none can come any more; false until then.
+bool Dependencies::KnowFlush(uint32_t slot, int64_t now_ns) {
+  Slot& write = slots_[slot];
+  const std::optional<int64_t> end_ns = EndOfFlushAfter(write);
+  if (!end_ns && now_ns <= write.complete_ns + kFlushFollowsNs) return false;
+  write.complete_ns = end_ns.value_or(write.complete_ns);
+  write.flush_follows = false;
+  Push(slot);
+  return true;
 }
 
 void Dependencies::Happened(uint32_t slot) {
-  if (slots_[slot].flush_follows) {
-    unflushed_.push_back(slot);
-    return;
-  }
   const Slot& done = slots_[slot];
   Chain& chain = chains_[done.chain];
   chain.any_completed = true;
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
-  Hold(slot, &chain.last_slot);
-  Hold(slot, &last_completed_);
-  if (done.journal) Hold(slot, &last_journal_);
+  HoldLatest(slot, &chain.last_slot);
+  HoldLatest(slot, &last_completed_);
+  if (done.journal) HoldLatest(slot, &last_journal_);
   if (!done.commit) return;
   Commit& commit = commits_[next_commit_];
   next_commit_ = (next_commit_ + 1) % commits_.size();
@@ -133,7 +139,11 @@ void Dependencies::HappenUntil(int64_t now_ns) {
     std::pop_heap(pending_.begin(), pending_.end());
     const uint32_t slot = pending_.back().slot;
     pending_.pop_back();
-    Happened(slot);
+    if (!slots_[slot].flush_follows) {
+      Happened(slot);
+    } else if (!KnowFlush(slot, now_ns)) {
+      unflushed_.push_back(slot);
+    }
   }
 }
 
@@ -148,9 +158,7 @@ void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
                              .complete_ns = *io.complete_ns};
     next_flush_ = (next_flush_ + 1) % flushes_.size();
   }
-  HappenUntil(*arrival_ns);
-  if (unflushed_.empty()) return;
-  LookForFlushes(*arrival_ns);
+  std::erase_if(unflushed_, [&](uint32_t slot) { return KnowFlush(slot, *arrival_ns); });
   HappenUntil(*arrival_ns);
 }
 
@@ -162,16 +170,20 @@ void Dependencies::Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gate
 }
 
 // The first commit that began after the chain's sync write had completed: only then does a file
-// system write down where new data are. Without one, the first that began after it arrived.
+// system write down where new data are. Without one, the first that began after it arrived. The
+// first is the one that ended first.
 const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const {
+  const Commit* after_complete = nullptr;
   const Commit* after_arrival = nullptr;
-  for (size_t i = 0; i < commits_.size(); ++i) {
-    const Commit& commit = commits_[(next_commit_ + i) % commits_.size()];
+  const auto take = [this](const Commit& commit, const Commit** first) {
+    if (*first == nullptr || IsLater((*first)->slot, commit.slot)) *first = &commit;
+  };
+  for (const Commit& commit : commits_) {
     if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns) continue;
-    if (commit.from_ns >= chain.last_complete_ns) return &commit;
-    if (after_arrival == nullptr && commit.from_ns >= chain.synced_ns) after_arrival = &commit;
+    if (commit.from_ns >= chain.last_complete_ns) take(commit, &after_complete);
+    if (commit.from_ns >= chain.synced_ns) take(commit, &after_arrival);
   }
-  return after_arrival;
+  return after_complete != nullptr ? after_complete : after_arrival;
 }
 
 // The last that a chain has waited for by now: its own I/O, or the commit after that.
@@ -191,7 +203,7 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
     }
     const uint32_t end = EndOf(started);
     if (slots_[end].complete_ns <= chain.told_ns) continue;
-    if (last == kNone || slots_[end].complete_ns > slots_[last].complete_ns) last = end;
+    if (last == kNone || IsLater(end, last)) last = end;
   }
   return last;
 }
@@ -237,8 +249,9 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   chain.synced = IsSyncWrite(io);
   chain.synced_ns = arrival_ns;
   chain.arrival_ns = arrival_ns;
+  const int64_t from_ns = std::max(chain.told_ns, *first_ns_);
   return {.chain = number,
-          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, chain.told_ns)),
+          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, from_ns)),
           .host_ns = chain.told_host_ns};
 }
 
@@ -254,7 +267,8 @@ std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
   } else {
     return std::nullopt;
   }
-  slots_[slot] = {.arrival_ns = *io.arrival_ns(),
+  slots_[slot] = {.number = added_++,
+                  .arrival_ns = *io.arrival_ns(),
                   .complete_ns = *io.complete_ns,
                   .host_ns = host_ns,
                   .device = io.device,

@@ -47,6 +47,7 @@ class Dependencies {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Slot {
+    uint64_t number = 0;  // counted as they are added
     int64_t arrival_ns = 0;
     int64_t complete_ns = 0;
     int64_t host_ns = 0;
@@ -59,9 +60,11 @@ class Dependencies {
   };
   struct Pending {
     int64_t complete_ns;
+    uint64_t number;  // of the slot's I/O: clocks that tick slowly give many the same time
     uint32_t slot;
     bool operator<(const Pending& other) const {  // a heap's first is its largest
-      return complete_ns != other.complete_ns ? complete_ns > other.complete_ns : slot > other.slot;
+      return complete_ns != other.complete_ns ? complete_ns > other.complete_ns
+                                              : number > other.number;
     }
   };
   struct Chain {
@@ -73,7 +76,7 @@ class Dependencies {
     std::vector<uint32_t> untold;  // slots that completed since its last arrival
     bool any_completed = false;
     int64_t last_complete_ns = 0;  // of its own
-    int64_t told_ns = 0;           // latest completion it was told of
+    int64_t told_ns = INT64_MIN;   // latest completion it was told of
     int64_t told_host_ns = 0;      // of that one
     bool synced = false;           // its last I/O was a sync write
     int64_t synced_ns = 0;         // when that arrived
@@ -95,7 +98,7 @@ class Dependencies {
   uint32_t ChainOf(const IoRecord& io);
   void Push(uint32_t slot);
   std::optional<int64_t> EndOfFlushAfter(const Slot& write) const;
-  void LookForFlushes(int64_t now_ns);
+  bool KnowFlush(uint32_t slot, int64_t now_ns);
   void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
   void Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates);
@@ -103,6 +106,8 @@ class Dependencies {
   uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;
   void Hold(uint32_t slot, uint32_t* role);
+  bool IsLater(uint32_t slot, uint32_t than) const;
+  void HoldLatest(uint32_t slot, uint32_t* role);
   void Release(uint32_t slot);
 
   const uint32_t max_slots_;
@@ -115,6 +120,7 @@ class Dependencies {
   std::unordered_map<uint64_t, uint32_t> chain_of_thread_;
   std::optional<int64_t> first_ns_;
   uint64_t arrivals_ = 0;
+  uint64_t added_ = 0;
   bool no_fua_ = false;
   uint32_t last_completed_ = kNone;  // of all
   uint32_t last_journal_ = kNone;    // of a journal's writes

@@ -96,6 +96,25 @@ TEST_F(DependenciesTest, WhatNobodyWaitsForFollowsTheLastCompletionOfAll) {
   EXPECT_THAT(Next(9, Op::kWrite, 5'010, 5'050).gates, ElementsAre(0, 1));
 }
 
+// A clock that ticks in milliseconds gives many completions the same time.
+TEST_F(DependenciesTest, OfSeveralThatCompletedAtTheSameTimeTheOneThatArrivedLastIsTheLast) {
+  for (int64_t begin_us = 0; begin_us < 10'000; begin_us += 1'000) {
+    Next(1, Op::kRead, begin_us, begin_us + 100);
+    Next(2, Op::kRead, begin_us, begin_us + 100);
+    const size_t last = place_ - 1;
+    const Waited caused = Next(9, Op::kWrite, begin_us + 200, begin_us + 300);
+    EXPECT_THAT(caused.gates, testing::Contains(last));
+    EXPECT_THAT(caused.gates, testing::Not(testing::Contains(last - 1)));
+  }
+}
+
+TEST_F(DependenciesTest, AnIoThatCompletedWhenTheRecordingBeganIsWaitedForToo) {
+  Next(1, Op::kRead, 0, 0);
+  const Waited waited = Next(2, Op::kRead, 1'000, 1'100);
+  EXPECT_THAT(waited.gates, ElementsAre(0));
+  EXPECT_EQ(waited.think_us, 1'000);
+}
+
 // The thread writes and asks for durability; the journal's thread commits; the thread goes on.
 TEST_F(DependenciesTest, AfterASyncWriteAThreadWaitsForTheCommitThatFollowed) {
   Next(1, Op::kWrite, 0, 1'000, kFlagSync);                            // 0
@@ -194,6 +213,18 @@ TEST_F(DependenciesTest, TheFlushAfterAFuaWriteMayBeginLater) {
   const Waited after = Next(1, Op::kRead, 7'300, 7'400);
   EXPECT_THAT(after.gates, ElementsAre(0, 4));
   EXPECT_EQ(after.think_us, 300);
+}
+
+// It is known only after the read, as no record arrives before.
+TEST_F(DependenciesTest, TheFlushAfterAFuaWriteMayEndBeforeAnotherIo) {
+  no_fua_ = true;
+  Next(1, Op::kWrite, 0, 100, kFlagFua);  // 0
+  Next(2, Op::kRead, 20, 800);            // 1
+  IoRecord flush = Io(Op::kFlush, 90 * kUs, 500 * kUs, 0, 0);
+  flush.issue_ns = 101 * kUs;
+  flush.flags = kFlagDerived;
+  Hand(flush);  // 2
+  EXPECT_THAT(Next(9, Op::kWrite, 1'000, 1'100).gates, ElementsAre(1));
 }
 
 TEST_F(DependenciesTest, AFuaWriteThatNoFlushFollowsIsCompleteByItself) {

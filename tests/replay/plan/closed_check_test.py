@@ -1,0 +1,110 @@
+"""When the I/Os of a closed replay are due, against a second implementation of docs/closed_loop.md."""
+
+import os
+import random
+import tempfile
+import unittest
+
+from tests.harness import blktape, cases
+from tests.replay.plan import closed_check
+
+SAMPLE = "tests/data/sample.tape"
+
+
+def made_up(seed, ios, tick_ns):
+    """Threads that come and go, two journals, writeback, flushes, all at once; what `dump --csv` would say of it. All times
+    are multiples of the tick."""
+    rng = random.Random(seed)
+    at = 1_000_000_000
+    threads = [100 + i for i in range(6)]
+    newest = 200
+    lines = [",".join(blktape.COLUMNS)]
+    for i in range(ios):
+        at += 1_000 * rng.choice((0, 0, 1, 5, 30, 100, 150, 300, 500, 2_000, 30_000))
+        if rng.random() < 0.02:
+            newest += 1
+            threads[rng.randrange(1, 6)] = newest
+        pid, op, flags, size = rng.choice(threads), "read", "", 4096
+        process = "program %d" % pid
+        tells_thread = rng.random()
+        if tells_thread < 0.02:
+            pid = ""
+        if tells_thread < 0.01:
+            process = ""
+        kind = rng.random()
+        if kind < 0.35:
+            pass
+        elif kind < 0.50:
+            op, flags = "write", rng.choice(("sync", "sync", "sync+fua", "preflush", "sync+meta"))
+        elif kind < 0.70:
+            pid, process = rng.choice(((50, "jbd2/a"), (50, "jbd2/a"), (51, "jbd2/b")))
+            op, flags = "write", rng.choice(("sync+meta",) * 3 + ("sync+fua+meta", "sync+fua+preflush+meta"))
+        elif kind < 0.85:
+            pid, process, op, flags = 60, "kworker", "write", rng.choice(("", "meta"))
+        elif kind < 0.90:
+            op, flags, size = "flush", rng.choice(("", "derived")), 0
+        elif kind > 0.98:
+            op = "discard"
+        queue = at // tick_ns * tick_ns
+        complete = queue + (1_000 * rng.choice((20, 60, 100, 200, 390, 800, 5_000, 40_000)) + rng.randrange(1_000))
+        complete = complete // tick_ns * tick_ns
+        issue = min(queue + rng.choice((0, 1, 3)) * tick_ns, complete)
+        lines.append(",".join(map(str, (queue, issue, "" if rng.random() < 0.005 else complete, "sda", op, flags,
+                                        "" if op == "flush" else 8 * i, size, 0, pid, process, 0))))
+    return "\n".join(lines) + "\n"
+
+
+class ClosedCheckTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def make(self, seed, tick_ns):
+        text, trace = (os.path.join(self.folder, "made%d.%s" % (seed, ending)) for ending in ("csv", "tape"))
+        with open(text, "w", encoding="utf-8") as file:
+            file.write(made_up(seed, 3_000, tick_ns))
+        blktape.ok("import", text, "-o", trace)
+        return trace
+
+    def check(self, trace, drive, idle_cap_ms=None, without_fua=()):
+        cap = ("--no-idle-cap",) if idle_cap_ms is None else ("--idle-cap", "%dms" % idle_cap_ms)
+        folder = tempfile.mkdtemp(dir=self.folder) + "/score"
+        blktape.ok("score", trace, "--target", "sim:" + drive, "--cycles", "1", *cap, "-o", folder)
+        result = {int(row["ordinal"]): row
+                  for row in blktape.dump(os.path.join(folder, "cycle-1-closed.tape"), "--result")}
+        records = closed_check.records(blktape.dump(trace))
+        planned = list(closed_check.waits(records, lambda io: "derived" not in io["flags"], without_fua,
+                                          idle_cap_ms and idle_cap_ms * 1_000_000))
+        self.assertEqual({wait.ordinal for wait in planned}, set(result))
+        due = {ordinal: int(row["queue_ns"]) for ordinal, row in result.items()}
+        # The first is due when the replay starts, and what it thinks before that.
+        start = due[planned[0].ordinal] - planned[0].think_ns
+        complete = {ordinal: int(row["complete_ns"]) for ordinal, row in result.items()}
+        computed = closed_check.due_times(planned, start, complete)
+        wrong = [(wait, computed[wait.ordinal] - due[wait.ordinal]) for wait in planned
+                 if computed[wait.ordinal] != due[wait.ordinal]]
+        self.assertEqual(wrong[:5], [])
+
+    def test_a_recording_of_applications_on_ext4(self):
+        # Of a device without FUA, with threads, a journal, writeback and flushes that the kernel derived.
+        devices = blktape.as_json("info", SAMPLE)["header"]["devices"]
+        without_fua = {device["name"] for device in devices if device.get("fua") is False}
+        self.assertEqual(without_fua, {"loop6"})
+        self.check(SAMPLE, "sata-2011", without_fua=without_fua)
+        self.check(SAMPLE, "nvme-2026", idle_cap_ms=10, without_fua=without_fua)
+
+    def test_recordings_made_up(self):
+        for seed in range(3):
+            with self.subTest(seed=seed):
+                self.check(self.make(seed, tick_ns=1), "emmc-2018", idle_cap_ms=10 if seed % 2 else None)
+
+    def test_clocks_that_tick_slowly(self):
+        # Many completions at the same time, and at the time of an arrival.
+        for seed, tick_ns in ((10, 10_000), (11, 100_000), (12, 1_000_000)):
+            with self.subTest(seed=seed):
+                self.check(self.make(seed, tick_ns), "emmc-2018", idle_cap_ms=10 if seed % 2 else None)
+
+
+if __name__ == "__main__":
+    cases.main()
