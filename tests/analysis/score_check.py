@@ -139,6 +139,45 @@ def responses(trace, all_writes, closed):
     return table
 
 
+def late_ns(io):
+    """The host's lateness."""
+    return waited(io)[0] - io["queue"]
+
+
+def percentile(times, ppm):
+    """By nearest rank; None where there are too few. Exact up to 65,536."""
+    if len(times) * (1_000_000 - ppm) < 1_000_000:
+        return None
+    return sorted(times)[(len(times) * ppm + 999_999) // 1_000_000 - 1]
+
+
+def series(trace, all_writes, closed):
+    """`step_ns` and by step what is told of it; of p99_ns the exact one."""
+    begin = closed[0]["queue"]
+    data = [io for io in closed if io["op"] in ("read", "write") and io["bytes"] > 0]
+    waited_for = [(io["complete"] - begin, io["complete"] - waited(io)[0])
+                  for io, _ in foreground(trace, all_writes, closed)]
+    last = max([io["complete"] - begin for io in data] + [at for at, _ in waited_for])
+    step = 1_000_000
+    while last >= 120 * step:
+        step *= 2
+    count = last // step + 1
+    table = {"step_ns": step, **{key: [0.0] * count for key in ("ios_per_s", "bytes_per_s", "depth_mean")},
+             "p99_ns": [], "max_ns": []}
+    for io in data:
+        at = (io["complete"] - begin) // step
+        table["ios_per_s"][at] += 1e9 / step
+        table["bytes_per_s"][at] += io["bytes"] * 1e9 / step
+        for i in range((io["issue"] - begin) // step, at + 1):
+            inside = min(io["complete"] - begin, (i + 1) * step) - max(io["issue"] - begin, i * step)
+            table["depth_mean"][i] += inside / step
+    for i in range(count):
+        times = [response for at, response in waited_for if at // step == i]
+        table["max_ns"].append(max(times) if times else None)
+        table["p99_ns"].append(percentile(times, 990_000))
+    return table
+
+
 # Score.
 
 
@@ -147,28 +186,123 @@ def log_score(reference, drive, weights=WEIGHTS):
                  for of_reference, of_drive in zip(reference, drive)])
 
 
+def incomplete_beta(a, b, x):
+    """The regularized one, by its continued fraction (modified Lentz)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):  # where it converges slowly
+        return 1 - incomplete_beta(b, a, 1 - x)
+    tiny = 1e-300
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    fraction = d
+    for m in range(1, 10_000):
+        for numerator in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                          -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
+            d = 1 / (1 + numerator * d or tiny)
+            c = 1 + numerator / c or tiny
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-16:
+            break
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    return front * fraction / a
+
+
 def student_t_975(degrees):
-    """By integrating the density with Simpson's rule and bisection."""
-    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
-    density = lambda x: constant * (1 + x * x / degrees) ** (-(degrees + 1) / 2)
-
-    def central(t, steps=20_000):
-        h = t / steps
-        odd = sum(density((2 * i + 1) * h) for i in range(steps // 2))
-        even = sum(density(2 * i * h) for i in range(1, steps // 2))
-        return 2 * h / 3 * (density(0) + density(t) + 4 * odd + 2 * even)
-
-    low, high = 0.0, 20.0
-    while high - low > 1e-9:
+    """By bisection, to the last digits of a double; `degrees` need not be whole."""
+    # How much of the distribution is beyond t on both sides.
+    beyond = lambda t: incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
+    low, high = 0.0, 1.0
+    while beyond(high) > 0.05:
+        high *= 2
+    while high - low > 1e-15 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if central(middle) < 0.95 else (low, middle)
-    return low
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if beyond(middle) > 0.05 else (low, middle)
+    return (low + high) / 2
 
 
-def interval(logs):
-    n = len(logs)
-    half = student_t_975(n - 1) * math.sqrt(sum((x - mean(logs)) ** 2 for x in logs) / (n - 1) / n)
+def variance(values):
+    return sum((x - mean(values)) ** 2 for x in values) / (len(values) - 1)
+
+
+def variance_of_mean(logs, first_stage=None):
+    """With its degrees of freedom; of a published score by the spread of the first stage."""
+    told = logs[:first_stage] if first_stage else logs
+    return variance(told) / len(logs), len(told) - 1
+
+
+def half_width(parts):
+    """Of the sum of independent parts, (variance, degrees) each, by Welch and Satterthwaite."""
+    total = sum(v for v, _ in parts)
+    if total == 0:
+        return 0.0
+    return student_t_975(total ** 2 / sum(v * v / d for v, d in parts if v)) * math.sqrt(total)
+
+
+def interval(logs, first_stage=None):
+    half = half_width([variance_of_mean(logs, first_stage)])
     return 1000 * math.exp(mean(logs) - half), 1000 * math.exp(mean(logs) + half)
+
+
+def stein_cycles(first_stage):
+    wanted = (student_t_975(len(first_stage) - 1) / 0.015) ** 2 * variance(first_stage)
+    return min(40, max(len(first_stage), math.ceil(wanted)))
+
+
+def trend_ln(logs):
+    """The change from the first cycle to the last, where it is to be told; else None."""
+    n = len(logs)
+    if n < 3:
+        return None
+    xs = [x - (n + 1) / 2 for x in range(1, n + 1)]
+    slope = sum(x * y for x, y in zip(xs, logs)) / sum(x * x for x in xs)
+    residuals = sum((y - mean(logs) - slope * x) ** 2 for x, y in zip(xs, logs))
+    half = student_t_975(n - 2) * math.sqrt(residuals / (n - 2) / sum(x * x for x in xs))
+    change = slope * (n - 1)
+    return change if abs(slope) > half and abs(change) >= math.log(1.02) else None
+
+
+def verdict(difference, half):
+    """Of the difference of mean L of two drives: "faster", "slower" or "tie", and the ratio with its interval."""
+    word = "tie"
+    if abs(difference) > half and abs(difference) >= math.log(1.02):
+        word = "faster" if difference > 0 else "slower"
+    return word, math.exp(difference), math.exp(difference - half), math.exp(difference + half)
+
+
+def compare(a, b):
+    """Of the L of two drives against one reference."""
+    return verdict(mean(a) - mean(b), half_width([variance_of_mean(a), variance_of_mean(b)]))
+
+
+def geometric_mean(cycles):
+    """The costs that a measured reference has."""
+    return [tuple(math.exp(mean([math.log(cycle[k][m]) for cycle in cycles])) for m in range(2))
+            for k in range(len(cycles[0]))]
+
+
+def suite(traces):
+    """(score, low, high) of [(weight, L of the cycles, first stage or None, (variance, degrees) of a draw or None)]."""
+    weights = sum(weight for weight, *_ in traces)
+    log, parts = 0.0, []
+    for weight, logs, first_stage, draw in traces:
+        share = weight / weights
+        log += share * mean(logs)
+        parts += [(share ** 2 * v, d) for v, d in [variance_of_mean(logs, first_stage), draw or (0, 1)]]
+    half = half_width(parts)
+    return tuple(1000 * math.exp(x) for x in (log, log - half, log + half))
+
+
+def compare_suites(traces):
+    """Of [(weight, L of A, L of B)]."""
+    weights = sum(weight for weight, *_ in traces)
+    difference, parts = 0.0, []
+    for weight, a, b in traces:
+        share = weight / weights
+        difference += share * (mean(a) - mean(b))
+        parts += [(share ** 2 * v, d) for v, d in (variance_of_mean(a), variance_of_mean(b))]
+    return verdict(difference, half_width(parts))
 
 
 def variants(reference, cycles):
@@ -247,7 +381,7 @@ def max_order_run(trace):
 
 
 def sampled_log_score(sample, reference, drive, weights=WEIGHTS):
-    """(ln(S / 1000), its sampling variance) by the jackknife, from the costs of the windows that were drawn."""
+    """(ln(S / 1000), its sampling variance, the degrees of that) by the jackknife, from the costs of the drawn windows."""
     strata = [[] for _ in sample["strata"]]
     for window, stratum in enumerate(sample["stratum_of_window"]):
         strata[stratum].append(window)
@@ -266,13 +400,30 @@ def sampled_log_score(sample, reference, drive, weights=WEIGHTS):
                    for m, v in enumerate(weights))
 
     logs = [log_of(segment) for segment in range(segment_count)]
-    bias = variance = 0.0
+    bias = spread = 0.0
+    left_to_chance = 0
     for stratum, windows in zip(sample["strata"], strata):
         n, count = len(windows), stratum["windows"]
         if n < 2 or n >= count:
             continue
         without = [log_of(stratum["segment"], window) for window in windows]
         chance = 1 - n / count
-        variance += chance * (n - 1) / n * sum((x - mean(without)) ** 2 for x in without) / segment_count ** 2
+        left_to_chance += 1
+        spread += chance * (n - 1) / n * sum((x - mean(without)) ** 2 for x in without) / segment_count ** 2
         bias += chance * (n - 1) * (mean(without) - logs[stratum["segment"]]) / segment_count
-    return mean(logs) - bias, variance
+    return mean(logs) - bias, spread, max(1, left_to_chance / 40)
+
+
+def sampled_wait_ns(sample, costs_of):
+    """The storage wait of the whole, estimated."""
+    drawn = [sample["stratum_of_window"].count(h) for h in range(len(sample["strata"]))]
+    return sum(sample["strata"][h]["windows"] / drawn[h] * costs_of[w][0] for w, h in enumerate(sample["stratum_of_window"]))
+
+
+def sampled_interval(sample, reference, cycles, first_stage=None):
+    """(score, low, high, half width) from the costs of the windows in each cycle."""
+    logs = [sampled_log_score(sample, reference, cycle)[0] for cycle in cycles]
+    means = [tuple(mean([cycle[w][m] for cycle in cycles]) for m in range(2)) for w in range(len(reference))]
+    draw = sampled_log_score(sample, reference, means)[1:]
+    half = half_width([variance_of_mean(logs, first_stage) if len(logs) > 1 else (0, 1), draw])
+    return tuple(1000 * math.exp(mean(logs) + x) for x in (0, -half, half)) + (half,)

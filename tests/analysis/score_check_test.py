@@ -63,21 +63,21 @@ class ScoreCheckTest(unittest.TestCase):
         blktape.ok("import", path("day.blktrace.0"), "-o", trace)
         with open(path("target"), "wb") as file:
             file.truncate(span + (1 << 20))
-        # Invalid where this machine was late: the figures are the same all the same. Late in cycle after cycle it ends the
-        # score early, before there are two to recompute: then once more.
+        # Invalid where this machine was late: the figures are the same all the same. Late in cycle after cycle, or slow beside
+        # a fast disk (rule 4), it ends the score early, before there are three to recompute: then once more.
         for attempt in range(3):
             score = path("score%d" % attempt)
-            result = blktape.run("score", trace, "--target", path("target"), "--cycles", "2", "--pause", "0s", "--engine",
+            result = blktape.run("score", trace, "--target", path("target"), "--cycles", "3", "--pause", "0s", "--engine",
                                  "libaio", "-o", score, "--json")
             if result.returncode not in (0, 3):
                 raise AssertionError(result.stderr)
             cls.report = json.loads(result.stdout)
-            if not cls.report["ended_early"] or set(cls.report["invalid_rules"]) != {3}:
+            if not cls.report["ended_early"] or not set(cls.report["invalid_rules"]) <= {3, 4}:
                 break
         read = lambda name: score_check.records(blktape.dump(name, "--result"))
         cls.counted = [run["label"].split(",")[0].replace(" ", "-") for run in cls.report["runs"]
                        if run["label"].endswith("closed") and not run["repeated"]]
-        if len(cls.counted) != 2:
+        if len(cls.counted) != 3:
             raise AssertionError(cls.report["runs"])
         cls.trace = read(trace)
         cls.results = {name: read(os.path.join(score, name + ".tape")) for name in
@@ -137,9 +137,9 @@ class ScoreCheckTest(unittest.TestCase):
             self.assert_close(computed, told)
         self.assert_close(1000 * score_check.math.exp(score_check.mean(logs)), self.report["score"])
         low, high = score_check.interval(logs)
-        self.assertAlmostEqual(low / self.report["ci_low"], 1, 5)
-        self.assertAlmostEqual(high / self.report["ci_high"], 1, 5)
-        self.assertAlmostEqual(high / low / self.report["interval_ratio"], 1, 5)
+        self.assert_close(low, self.report["ci_low"])
+        self.assert_close(high, self.report["ci_high"])
+        self.assert_close(high / low, self.report["interval_ratio"])
         self.assertEqual(self.report["interval_too_wide"], self.report["interval_ratio"] > 2 ** 0.3)
         for computed, told in zip(score_check.variants(reference, cycles), self.report["weight_variants"]):
             self.assert_close(computed, told["score"])
@@ -150,7 +150,6 @@ class ScoreCheckTest(unittest.TestCase):
         self.assertEqual(waits, self.report["waits_ns"])
         self.assert_close(score_check.mean(waits) / self.report["recording_ns"] * 28_800,
                           self.report["storage_wait_s_per_workday"])
-
 
     def test_what_stands_beside_the_score(self):
         for cycle in self.counted:
@@ -225,8 +224,8 @@ class SimulatedScoreTest(unittest.TestCase):
                      score_check.union([(io["issue"], io["complete"]) for io in fastest if first <= io["ordinal"] < end]))
                     for first, end in cut]
 
-        log, variance = score_check.sampled_log_score(sample, costs(read("reference-closed"), read("reference-max")),
-                                                      costs(read("cycle-1-closed"), read("cycle-1-max")))
+        log, variance, _ = score_check.sampled_log_score(sample, costs(read("reference-closed"), read("reference-max")),
+                                                         costs(read("cycle-1-closed"), read("cycle-1-max")))
         self.assertLess(abs(log - report["log_scores"][0]), 1e-9)
         self.assertLess(abs(variance ** 0.5 - report["sampling_sd_ln"]), 1e-9)
         self.assertLess(report["ci_low"], report["score"])
