@@ -147,6 +147,14 @@ void CheckOwnCost(const RunCosts& run, const proto::ReplayOutcome& outcome, Reas
   }
 }
 
+// "nvme, 16.0 GT/s PCIe x4". A link that was trained anew may be a slower one.
+std::string LinkOf(const proto::Device& target) {
+  std::string link = target.transport();
+  if (!target.link_speed().empty()) link += ", " + target.link_speed();
+  if (target.link_width() > 0) link += fmt::format(" x{}", target.link_width());
+  return link;
+}
+
 }  // namespace
 
 Reasons WhyTraceInvalid(const Profile& recording, bool loss_accepted) {
@@ -201,10 +209,16 @@ bool SpoiledFromOutside(const Reasons& reasons) {
 
 Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run) {
   Reasons reasons;
+  if (const std::string &was = manifest.replay().engine(), &is = run.replay().engine(); was != is) {
+    reasons.push_back(
+        {.rule = 6, .text = fmt::format("the engine changed from {} to {}", was, is), .run = {}});
+  }
   const auto& before = manifest.replay().targets();
   const auto& after = run.replay().targets();
-  if (before.size() != after.size())
-    return {{.rule = 6, .text = "the number of targets changed", .run = {}}};
+  if (before.size() != after.size()) {
+    reasons.push_back({.rule = 6, .text = "the number of targets changed", .run = {}});
+    return reasons;
+  }
   for (int i = 0; i < before.size(); ++i) {
     const auto differ = [&](std::string_view what, const std::string& was, const std::string& is) {
       if (was == is) return;
@@ -215,7 +229,7 @@ Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run
     };
     differ("scheduler", before[i].scheduler(), after[i].scheduler());
     differ("write cache", before[i].write_cache(), after[i].write_cache());
-    differ("link", before[i].transport(), after[i].transport());
+    differ("link", LinkOf(before[i]), LinkOf(after[i]));
     differ("firmware", before[i].firmware(), after[i].firmware());
     differ("serial number", before[i].serial(), after[i].serial());
   }

@@ -38,7 +38,7 @@ InvalidReasons WhyRunInvalid(const Segmentation& segmentation, const RunCosts& r
 // for none.
 bool SpoiledFromOutside(const InvalidReasons& reasons);
 
-// Whether the target changed between two replays (rule 6).
+// Whether a target or the engine changed between two replays (rule 6).
 InvalidReasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run);
 
 }  // namespace blktape

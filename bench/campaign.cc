@@ -505,13 +505,6 @@ class Campaign {
     for (InvalidReason& reason : WhyTargetsDiffer(*manifest_, header)) {
       run.invalid_reasons.push_back(std::move(reason));
     }
-    if (header.replay().engine() != manifest_->replay().engine()) {
-      run.invalid_reasons.push_back({.rule = 6,
-                                     .text = "the engine changed from " +
-                                             manifest_->replay().engine() + " to " +
-                                             header.replay().engine(),
-                                     .run = {}});
-    }
     if (kind == RunKind::kClosed && HostIsTakenOut(costs) != takes_host_out_) {
       run.invalid_reasons.push_back(
           {.rule = 5,

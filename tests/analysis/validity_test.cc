@@ -1,6 +1,7 @@
 #include "analysis/validity.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,11 @@ class RunValidityTest : public ::testing::Test {
 
   std::vector<std::string> Reasons(RunKind kind = RunKind::kOpen) { return Sentences(Why(kind)); }
 
-  // The reasons against a run of kIos reads of 4 KiB that took 10 us each.
+  // The reasons against a run of ios_ reads of 4 KiB that took 10 us each.
   InvalidReasons Why(RunKind kind = RunKind::kOpen) {
     RunCostsBuilder builder(&cut_);
-    for (uint64_t i = 0; i < kIos; ++i) {
+    for (const proto::Loss& loss : losses_) builder.OnLoss(loss);
+    for (uint64_t i = 0; i < ios_; ++i) {
       IoRecord io;
       io.lba = Lba(i * 8);
       io.bytes = 4096;
@@ -59,17 +61,28 @@ class RunValidityTest : public ::testing::Test {
       io.backlog_ns = 0;
       io.complete_ns = *io.issue_ns + 10'000;
       io.ordinal = i;
+      change_(&io);
       builder.Add(io);
     }
     proto::Summary summary;
-    summary.set_records(kIos);
-    *summary.mutable_replay() = outcome_;
-    return WhyRunInvalid(cut_, builder.Finish(proto::Header(), summary), kind);
+    summary.set_records(ios_);
+    summary.set_recovered(recovered_);
+    if (tells_how_it_went_) *summary.mutable_replay() = outcome_;
+    return WhyRunInvalid(
+        cut_, builder.Finish(proto::Header(), has_summary_ ? std::optional(summary) : std::nullopt),
+        kind);
   }
 
   Segmentation cut_;
   proto::ReplayOutcome outcome_;
+  uint64_t ios_ = kIos;
   int64_t host_late_ns_ = 0;  // each I/O
+  // What else is wrong with the result.
+  std::function<void(IoRecord*)> change_ = [](IoRecord*) {};
+  std::vector<proto::Loss> losses_;
+  bool has_summary_ = true;
+  bool tells_how_it_went_ = true;
+  bool recovered_ = false;
 };
 
 TEST_F(RunValidityTest, ARunAtEveryLimitIsValid) { EXPECT_THAT(Reasons(), IsEmpty()); }
@@ -110,6 +123,66 @@ TEST_F(RunValidityTest, AnIoThatNeverCompletedOrAnEarlyStopMakesItInvalid) {
   outcome_.set_stopped_early(true);
   outcome_.set_stop_reason("interrupted");
   EXPECT_THAT(Reasons(), ElementsAre(HasSubstr("interrupted"), HasSubstr("99 of 100")));
+}
+
+TEST_F(RunValidityTest, AResultThatDoesNotTellHowTheRunWentMakesItInvalid) {
+  const auto cut =
+      ElementsAre("rule 1: the result of the run is cut, it does not say how the run went");
+  tells_how_it_went_ = false;  // as the summary of a recording
+  EXPECT_THAT(Reasons(), cut);
+  has_summary_ = false;
+  EXPECT_THAT(Reasons(), cut);
+}
+
+TEST_F(RunValidityTest, ADamagedResultMakesItInvalid) {
+  const auto damaged = ElementsAre("rule 1: the result of the run is damaged");
+  recovered_ = true;
+  EXPECT_THAT(Reasons(), damaged);
+  recovered_ = false;
+  EXPECT_THAT(Reasons(), IsEmpty());
+  losses_.emplace_back();
+  losses_.back().set_reason(proto::DAMAGED_INPUT);
+  EXPECT_THAT(Reasons(), damaged);
+}
+
+TEST_F(RunValidityTest, RecordsOfNoRecordOfTheTraceMakeItInvalid) {
+  change_ = [](IoRecord* io) {
+    if (*io->ordinal == 7) io->ordinal.reset();
+    if (io->ordinal == 8) io->ordinal = kIos;
+    if (io->ordinal == 9) io->ordinal = kIos - 1;  // is one
+  };
+  EXPECT_THAT(Reasons(),
+              ElementsAre("rule 1: 2 records of the result belong to no record of the trace"));
+}
+
+TEST_F(RunValidityTest, RecordsThatLackATimeOrHaveThemInTheWrongOrderMakeItInvalid) {
+  change_ = [](IoRecord* io) {
+    if (*io->ordinal == 1) io->queue_ns.reset();
+    if (*io->ordinal == 2) io->issue_ns.reset();
+    if (*io->ordinal == 3) io->complete_ns.reset();
+    if (*io->ordinal == 4) io->queue_ns = *io->issue_ns + 1;
+    if (*io->ordinal == 5) io->complete_ns = *io->issue_ns - 1;
+    if (*io->ordinal == 6) io->complete_ns = io->issue_ns = io->queue_ns;  // took no time
+  };
+  EXPECT_THAT(Reasons(RunKind::kMax), ElementsAre("rule 1: 5 records of the result lack a time"));
+}
+
+// Of the I/Os that are sorted 65,536 are held back. The last one belongs to the first ms, of which
+// all is counted by then: neither its wait nor its work counts whole.
+TEST_F(RunValidityTest, AnIoTooFarOutOfOrderToCountMakesItInvalid) {
+  ios_ = 65'536 + kIos;
+  cut_.records = cut_.data_requests = cut_.segments[0].end_ordinal = ios_;
+  cut_.segments[0].foreground = cut_.segments[0].by_class[0] = ios_;
+  cut_.read_bytes = ios_ * 4096;
+  outcome_.set_issued(ios_);
+  outcome_.set_completed(ios_);
+  outcome_.set_timed_ios(ios_);
+  EXPECT_THAT(Reasons(RunKind::kMax), IsEmpty());
+  change_ = [this](IoRecord* io) {
+    if (*io->ordinal == ios_ - 1) io->queue_ns = io->issue_ns = io->complete_ns = 500'000;
+  };
+  EXPECT_THAT(Reasons(RunKind::kMax),
+              ElementsAre("rule 1: 2 I/Os lie so far out of order that they count in part only"));
 }
 
 TEST_F(RunValidityTest, ALateHostMakesATimedRunInvalidOnly) {
@@ -218,23 +291,97 @@ TEST(TraceValidityTest, LostEventsMakeItInvalidUnlessAccepted) {
               ElementsAre("rule 2: the recording lost 12 events"));
   EXPECT_THAT(WhyTraceInvalid(recording, true), IsEmpty());
   recording.finished_cleanly = false;
-  EXPECT_EQ(WhyTraceInvalid(recording, false).size(), 2u);
+  EXPECT_THAT(Sentences(WhyTraceInvalid(recording, false)),
+              ElementsAre("rule 2: the recording lost 12 events",
+                          "rule 2: the recording was not finished cleanly, its end is missing"));
+  EXPECT_THAT(WhyTraceInvalid(recording, true), IsEmpty());
 }
 
-TEST(ManifestTest, AChangedTargetIsNamed) {
-  proto::Header before;
-  proto::Device* target = before.mutable_replay()->add_targets();
-  target->set_path("/dev/sdx");
-  target->set_scheduler("none");
-  target->set_write_cache("write back");
-  proto::Header after = before;
-  EXPECT_THAT(WhyTargetsDiffer(before, after), IsEmpty());
-  after.mutable_replay()->mutable_targets(0)->set_scheduler("bfq");
-  EXPECT_THAT(Sentences(WhyTargetsDiffer(before, after)),
+TEST(TraceValidityTest, EventsLostInUnknownNumberMakeItInvalid) {
+  Profile recording;
+  recording.finished_cleanly = true;
+  recording.losses_uncountable = true;
+  EXPECT_THAT(Sentences(WhyTraceInvalid(recording, false)),
+              ElementsAre("rule 2: the recording lost an unknown number of events"));
+  EXPECT_THAT(WhyTraceInvalid(recording, true), IsEmpty());
+  recording.lost_events = 1;
+  EXPECT_THAT(Sentences(WhyTraceInvalid(recording, false)),
+              ElementsAre(StartsWith("rule 2: the recording lost at least 1 event")));
+}
+
+class ManifestTest : public ::testing::Test {
+ protected:
+  ManifestTest() {
+    proto::Device* target = before_.mutable_replay()->add_targets();
+    target->set_path("/dev/sdx");
+    target->set_scheduler("none");
+    target->set_write_cache("write back");
+    target->set_transport("nvme");
+    target->set_link_speed("16.0 GT/s PCIe");
+    target->set_link_width(4);
+    target->set_firmware("1.0");
+    target->set_serial("S1");
+    before_.mutable_replay()->set_engine("io_uring");
+  }
+
+  // Of a second run whose target was changed so.
+  std::vector<std::string> After(const std::function<void(proto::Device*)>& change) const {
+    proto::Header after = before_;
+    change(after.mutable_replay()->mutable_targets(0));
+    return Sentences(WhyTargetsDiffer(before_, after));
+  }
+
+  proto::Header before_;
+};
+
+TEST_F(ManifestTest, WhatStaysIsNoReason) {
+  EXPECT_THAT(After([](proto::Device* target) {
+                // What the drive could do, and what it is called, is not how it was measured.
+                target->set_link_speed_max("32.0 GT/s PCIe");
+                target->set_name("sdy");
+              }),
+              IsEmpty());
+}
+
+TEST_F(ManifestTest, EachPropertyThatChangedIsNamed) {
+  EXPECT_THAT(After([](proto::Device* target) { target->set_scheduler("bfq"); }),
               ElementsAre("rule 6: the scheduler of /dev/sdx changed from \"none\" to \"bfq\""));
+  EXPECT_THAT(After([](proto::Device* target) { target->set_write_cache("write through"); }),
+              ElementsAre("rule 6: the write cache of /dev/sdx changed from \"write back\" to "
+                          "\"write through\""));
+  EXPECT_THAT(After([](proto::Device* target) { target->set_firmware("1.1"); }),
+              ElementsAre("rule 6: the firmware of /dev/sdx changed from \"1.0\" to \"1.1\""));
+  EXPECT_THAT(After([](proto::Device* target) { target->set_serial("S2"); }),
+              ElementsAre("rule 6: the serial number of /dev/sdx changed from \"S1\" to \"S2\""));
+}
+
+TEST_F(ManifestTest, ALinkThatChangedIsNamedWhetherInKindSpeedOrWidth) {
+  EXPECT_THAT(
+      After([](proto::Device* target) { target->set_transport("usb"); }),
+      ElementsAre("rule 6: the link of /dev/sdx changed from \"nvme, 16.0 GT/s PCIe x4\" to "
+                  "\"usb, 16.0 GT/s PCIe x4\""));
+  EXPECT_THAT(
+      After([](proto::Device* target) { target->set_link_speed("2.5 GT/s PCIe"); }),
+      ElementsAre("rule 6: the link of /dev/sdx changed from \"nvme, 16.0 GT/s PCIe x4\" to "
+                  "\"nvme, 2.5 GT/s PCIe x4\""));
+  EXPECT_THAT(
+      After([](proto::Device* target) { target->set_link_width(2); }),
+      ElementsAre("rule 6: the link of /dev/sdx changed from \"nvme, 16.0 GT/s PCIe x4\" to "
+                  "\"nvme, 16.0 GT/s PCIe x2\""));
+}
+
+TEST_F(ManifestTest, AnotherNumberOfTargetsIsNamed) {
+  proto::Header after = before_;
   after.mutable_replay()->add_targets();
-  EXPECT_THAT(Sentences(WhyTargetsDiffer(before, after)),
-              ElementsAre(HasSubstr("number of targets")));
+  EXPECT_THAT(Sentences(WhyTargetsDiffer(before_, after)),
+              ElementsAre("rule 6: the number of targets changed"));
+}
+
+TEST_F(ManifestTest, AnotherEngineIsNamed) {
+  proto::Header after = before_;
+  after.mutable_replay()->set_engine("libaio");
+  EXPECT_THAT(Sentences(WhyTargetsDiffer(before_, after)),
+              ElementsAre("rule 6: the engine changed from io_uring to libaio"));
 }
 
 }  // namespace
