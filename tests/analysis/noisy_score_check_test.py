@@ -297,10 +297,11 @@ class NoisyScoreTest(unittest.TestCase):
         self.assert_all_close(computed[1:], (told["ratio"], told["ratio_low"], told["ratio_high"]))
 
     def test_a_sample(self):
-        report = self.score("sample", self.budget(0.6), "sd=0.01", drive="emmc-2018")
+        report = self.score("sample", self.budget(0.6), "sample=7", "sd=0.01", drive="emmc-2018")
         sample = report["sample"]
         self.assertLess(sample["windows_drawn"], sample["windows"])
         cut = [(segment["first_record"], segment["end_record"]) for segment in report["segments"]]
+        self.check_draw(sample, cut)
         reference, *cycles = [
             [(score_check.union([score_check.waited(io) for io, _ in
                                  score_check.foreground(self.trace, self.all_writes, closed, first, end)]),
@@ -317,6 +318,20 @@ class NoisyScoreTest(unittest.TestCase):
             self.assertLessEqual(abs(computed - told), 1)  # in whole ns
         self.assertLessEqual(abs(score_check.sampled_wait_ns(sample, reference) - report["reference_wait_ns"]), 1)
         self.assert_close(report["storage_wait_ns"], score_check.mean(report["waits_ns"]))
+
+    def check_draw(self, sample, cut):
+        drives = [[score_check.records(blktape.dump(self.path("sample/reference-whole-%s-%s.tape" % (drive, kind)),
+                                                    "--result")) for kind in ("closed", "max")]
+                  for drive in ("reference", "sata-2011")]
+        self.assertEqual(sample["windows"], len(score_check.windows(self.trace, self.cut, self.all_writes)))
+        drawn, stratum_of, strata = score_check.draw(self.trace, self.cut, self.all_writes, drives, sample["budget_ns"],
+                                                     sample["seed"])
+        self.assertEqual(cut, drawn)
+        self.assertEqual(sample["stratum_of_window"], stratum_of)
+        self.assertEqual([(one["segment"], one["windows"]) for one in sample["strata"]], strata)
+        # The 10,000th number, as the C++ standard has it.
+        numbers = score_check.mt19937_64(5489)
+        self.assertEqual([next(numbers) for _ in range(10_000)][-1], 9981545732273789042)
 
 
 if __name__ == "__main__":

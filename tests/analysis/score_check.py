@@ -380,6 +380,96 @@ def max_order_run(trace):
 # The sample.
 
 
+def mt19937_64(seed):
+    """The numbers of C++'s std::mt19937_64."""
+    mask = 2**64 - 1
+    state = [seed & mask]
+    for i in range(1, 312):
+        state.append((6364136223846793005 * (state[-1] ^ state[-1] >> 62) + i) & mask)
+    while True:
+        for i in range(312):
+            x = state[i] & 0xFFFFFFFF80000000 | state[(i + 1) % 312] & 0x7FFFFFFF
+            state[i] = state[(i + 156) % 312] ^ x >> 1 ^ (0xB5026F5AA96619E9 if x & 1 else 0)
+        for x in state:
+            x ^= x >> 29 & 0x5555555555555555
+            x ^= x << 17 & 0x71D67FFFEDA60000
+            x ^= x << 37 & 0xFFF7EEE000000000
+            yield x ^ x >> 43
+
+
+def windows(trace, cut, all_writes):
+    """[(first record, end record, segment)]"""
+    table = []
+    for segment, (first, end) in enumerate(cut):
+        classes = [wait_class(io, all_writes) is not None for io in trace[first:end]]
+        count = max(1, sum(classes) // 100)
+        begins, before = [], 0
+        for record, counts in enumerate(classes, first):
+            if len(begins) < count and before >= len(begins) * sum(classes) // count:
+                begins.append(record)
+            before += counts
+        table += [(a, b, segment) for a, b in zip(begins, begins[1:] + [end])]
+    return table
+
+
+def draw(trace, cut, all_writes, drives, budget_ns, seed):
+    """The windows that are drawn, ascending, as (first record, end record); the stratum of each; and the strata, as
+    (segment, windows). Of `drives` the whole in a closed loop and at maximum speed each, the reference's first; the
+    budget is without pauses."""
+    every = windows(trace, cut, all_writes)
+
+    def split(run):
+        place = [w for w, (first, end, _) in enumerate(every) for _ in range(first, end)]
+        parts = [[] for _ in every]
+        for io in run:
+            parts[place[io["ordinal"]]].append(io)
+        return parts
+
+    parts = [[split(run) for run in runs] for runs in drives]
+    took = [sum(max(io["complete"] for io in run[w]) - min(io["queue"] for io in run[w]) for run in parts[0] if run[w])
+            for w in range(len(every))]
+    waited_for = [wait_class(io, all_writes) is not None for io in trace]
+    each_cost = []
+    for closed, fastest in parts:
+        each_cost.append([union([waited(io) for io in part if waited_for[io["ordinal"]]]) for part in closed])
+        each_cost.append([union([(io["issue"], io["complete"]) for io in part]) for part in fastest])
+    in_order = []
+    for segment in range(len(cut)):
+        members = [w for w, (first, end, of) in enumerate(every) if of == segment and any(waited_for[first:end])]
+        share = {w: max(cost[w] / sum(cost[v] for v in members) for cost in each_cost) for w in members}
+        in_order.append((sorted(members, key=lambda w: (-share[w], w)), share))
+
+    def strata_of(count):
+        table = []
+        for segment, (members, share) in enumerate(in_order):
+            groups, so_far = [[]], 0.0
+            for n, w in enumerate(members, 1):
+                groups[-1].append(w)
+                so_far += share[w]
+                if len(groups) < count and so_far >= sum(share.values()) * len(groups) / count and \
+                        len(groups[-1]) >= 2 and len(members) - n >= 2:
+                    groups.append([])
+            table += [(segment, group) for group in groups]
+        return table
+
+    def expected_ns(count):
+        return sum(min(2, len(group)) * mean([1.5 * took[w] + 200_000_000 for w in group]) for _, group in strata_of(count))
+
+    assert sum(took) > budget_ns >= expected_ns(1)
+    count = 1
+    while count < 200 and expected_ns(count + 1) <= budget_ns:
+        count += 1
+    strata, numbers, drawn = strata_of(count), mt19937_64(seed), []
+    for h, (_, group) in enumerate(strata):
+        group = list(group)
+        for i in range(min(2, len(group))):
+            other = i + next(numbers) % (len(group) - i)
+            group[i], group[other] = group[other], group[i]
+        drawn += [(w, h) for w in group[:2]]
+    drawn.sort()
+    return [every[w][:2] for w, _ in drawn], [h for _, h in drawn], [(segment, len(group)) for segment, group in strata]
+
+
 def sampled_log_score(sample, reference, drive, weights=WEIGHTS):
     """(ln(S / 1000), its sampling variance, the degrees of that) by the jackknife, from the costs of the drawn windows."""
     strata = [[] for _ in sample["strata"]]
