@@ -169,6 +169,7 @@ ScoreEvidence ReadEvidence(const Json& report) {
     if (wait_ns) evidence.waits_ns.push_back(*wait_ns);
   }
   evidence.host = Or(At(report, "host"), std::string());
+  evidence.notes = Texts(At(report, "notes"));
   evidence.shared = Texts(At(report, "shared"));
   evidence.lost_events = Or<uint64_t>(At(report, "lost_events"), 0);
   evidence.loss_accepted = Or(At(report, "loss_accepted"), false);

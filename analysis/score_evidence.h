@@ -89,6 +89,7 @@ struct ScoreEvidence {
   std::optional<Sample> sample;
   std::vector<double> waits_ns;  // of each cycle
   std::string host;
+  std::vector<std::string> notes;  // what a reader must know before believing it
   std::vector<std::string> shared;
   uint64_t lost_events = 0;
   bool loss_accepted = false;

@@ -229,6 +229,7 @@ Reasons WhyTargetsDiffer(const proto::Header& manifest, const proto::Header& run
     };
     differ("scheduler", before[i].scheduler(), after[i].scheduler());
     differ("write cache", before[i].write_cache(), after[i].write_cache());
+    differ("drive's own write cache", before[i].drive_write_cache(), after[i].drive_write_cache());
     differ("link", LinkOf(before[i]), LinkOf(after[i]));
     differ("firmware", before[i].firmware(), after[i].firmware());
     differ("serial number", before[i].serial(), after[i].serial());

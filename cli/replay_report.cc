@@ -15,6 +15,7 @@
 #include "replay/plan/timing_rule.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
+#include "report/target_notes.h"
 
 namespace blktape {
 namespace {
@@ -49,31 +50,6 @@ std::string LinkText(const proto::Device& device) {
   return most.empty() || most == now ? now : now + " (of " + most + ")";
 }
 
-// Whether the kernel was told to send no flushes though the drive has a cache that needs them.
-bool LosesFlushes(const proto::Device& device) {
-  return device.write_cache() == "write through" && device.drive_write_cache() == "write back";
-}
-
-std::string LostFlushesNote(const proto::Device& device) {
-  return device.path() +
-         " has a volatile write cache, but its queue is set to write through: no flush reaches it, "
-         "so fsync does not protect data";
-}
-
-// What was never written is read without any work of the medium.
-std::string UnwrittenNote(const proto::Device& device, const std::string& state) {
-  if (device.is_file()) {
-    if (device.unwritten_bytes() == 0) return "";
-    return FormatBytes(device.unwritten_bytes()) + " of " + device.path() +
-           " were unwritten when the run began; reads of unwritten blocks make it look too fast";
-  }
-  const bool prepared = state == "used" || state == "fresh";
-  if (prepared || device.path().empty()) return "";
-  return "it is unknown which blocks of " + device.path() +
-         " were never written; reads of unwritten blocks make it look too fast (prepare writes "
-         "them)";
-}
-
 std::string Rate(uint64_t bytes, int64_t ns) {
   return FormatBytes(static_cast<uint64_t>(PerSecond(bytes, ns))) + "/s";
 }
@@ -101,11 +77,7 @@ std::string Warnings(const proto::ReplayPlan& plan, const proto::ReplayOutcome& 
                      bool reads) {
   std::string lines;
   const auto warn = [&lines](const std::string& text) { lines += WrappedLine("note", text); };
-  for (const proto::Device& target : plan.targets()) {
-    if (LosesFlushes(target)) warn(LostFlushesNote(target));
-    const std::string unwritten = reads ? UnwrittenNote(target, plan.state()) : "";
-    if (!unwritten.empty()) warn(unwritten);
-  }
+  for (const std::string& note : TargetNotes(plan.targets(), plan.state(), reads)) warn(note);
   for (const proto::DriveCondition& one : outcome.conditions()) {
     if (one.throttles() > 0 || one.throttled_s() > 0) {
       warn(fmt::format("the drive throttled because of its temperature: {}, {} s",
@@ -423,7 +395,9 @@ std::string PreviewText(const ReplayPreview& preview) {
   for (const proto::Device& target : preview.targets) {
     text += WrappedLine("on", DescribeTarget(target));
     if (const std::string link = LinkText(target); !link.empty()) text += Line("link", link);
-    if (LosesFlushes(target)) text += WrappedLine("note", LostFlushesNote(target));
+    if (const std::string note = LostFlushesNote(target); !note.empty()) {
+      text += WrappedLine("note", note);
+    }
   }
   for (const std::string& one : preview.shared) text += WrappedLine("shared", one);
   for (const std::string& setting : preview.settings) {

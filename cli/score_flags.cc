@@ -177,6 +177,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
       preview.queue_settings = campaign.queue_settings;
       ASSIGN_OR_RETURN(const ReplayPreview planned, PreviewUnlessOurs(preview, touched, stop));
       TellShared(planned, /*way_out=*/"");
+      if (&trace == &traces.front()) TellLostFlushes(planned);
       for (const auto& [path, identity] : planned.identities) {
         for (const auto& [other, same] : identities) {
           if (same == identity && path != other) {

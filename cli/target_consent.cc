@@ -15,6 +15,7 @@
 #include "format/trace.pb.h"
 #include "replay/target/signature.h"
 #include "replay/target/target.h"
+#include "report/target_notes.h"
 
 namespace blktape {
 
@@ -56,6 +57,13 @@ void TellShared(const ReplayPreview& preview, const std::string& way_out) {
   }
   if (!preview.shared.empty() && !way_out.empty()) {
     std::fprintf(stderr, "  try:  %s\n", way_out.c_str());
+  }
+}
+
+void TellLostFlushes(const ReplayPreview& preview) {
+  for (const proto::Device& target : preview.targets) {
+    const std::string note = LostFlushesNote(target);
+    if (!note.empty()) Print(stderr, "warning: " + note + "\n");
   }
 }
 

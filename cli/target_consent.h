@@ -18,6 +18,9 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
 // other reads, and they conflict where the recording had no conflict. `way_out` may be empty.
 void TellShared(const ReplayPreview& preview, const std::string& way_out);
 
+// Warns on stderr of targets to which the kernel sends no flushes though they need them.
+void TellLostFlushes(const ReplayPreview& preview);
+
 // Whether the replay will change the content of a block device.
 bool ChangesDevices(const ReplayOptions& options, const ReplayPreview& preview);
 

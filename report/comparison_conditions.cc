@@ -246,6 +246,9 @@ void AddConditions(const DriveComparison& all, Page* page) {
       section.parts.emplace_back(Paragraph{drive.label + " is INVALID: " + reason});
     }
   }
+  for (const auto& [label, note] : NotesOf(all)) {
+    section.parts.emplace_back(Paragraph{label + ": " + note + "."});
+  }
   const MeasuredScore& base = all.drives.front().score;
   const auto of_base = [&](const ComparedDrive& drive) { return drive.score.rule == base.rule; };
   if (std::all_of(all.drives.begin(), all.drives.end(), of_base)) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/drive_comparison.h"
@@ -20,6 +21,10 @@ std::string LabelOf(const ComparedDrive& drive);
 // One row a drive, the whole of it for programs.
 DataTable DrivesTable(const DriveComparison& all);
 DataTable PairsTable(const DriveComparison& all);
+
+// What a reader must know of each drive before believing its score: its label, and a sentence
+// without a full stop.
+std::vector<std::pair<std::string, std::string>> NotesOf(const DriveComparison& all);
 
 // ComparisonVerdict, but of each pair only if `quotes` says so.
 std::vector<Sentence> VerdictFor(const DriveComparison& comparison,

@@ -89,11 +89,21 @@ Json DriveJson(const DriveComparison& all, size_t i) {
           {"trace_hash", score.trace_hash},
           {"piece", score.piece},
           {"reference", score.reference},
+          {"notes", score.evidence.notes},
           {"targets", std::move(targets)},
           {"segment_ratios", all.segment_ratios[i]}};
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> NotesOf(const DriveComparison& comparison) {
+  std::vector<std::pair<std::string, std::string>> notes;
+  for (const ComparedDrive& drive : comparison.drives) {
+    for (const std::string& note : drive.score.evidence.notes)
+      notes.emplace_back(drive.label, note);
+  }
+  return notes;
+}
 
 // One row a drive, the whole of it for programs.
 DataTable DrivesTable(const DriveComparison& all) {
@@ -242,6 +252,10 @@ std::string ComparisonText(const DriveComparison& comparison, const TextLook& lo
   conditions("Rule       ", Shared(comparison, rule), rule);
   const auto reference = [](const MeasuredScore& score) { return score.reference + " = 1000"; };
   conditions("Reference  ", Shared(comparison, reference), reference);
+  for (const auto& [label, note] : NotesOf(comparison)) {
+    text += Wrapped("Note       ", "           ",
+                    Plain(label, kLabelColumns) + ": " + Plain(note, 1'000), look.columns);
+  }
   return text;
 }
 
@@ -270,6 +284,9 @@ std::string ComparisonMarkdown(const DriveComparison& comparison) {
   const auto rule = [](const MeasuredScore& score) { return std::string(ProcedureOf(score.rule)); };
   for (const std::string& shared : {Shared(comparison, TraceOf), Shared(comparison, rule)}) {
     if (!shared.empty()) text += "\n" + MarkdownText(shared) + "\n";
+  }
+  for (const auto& [label, note] : NotesOf(comparison)) {
+    text += "\n" + MarkdownText(label + ": " + note) + "\n";
   }
   return text;
 }

@@ -128,17 +128,20 @@ std::string LinkOf(const proto::Device& target) {
 Json TargetsJson(const ScoreReport& report) {
   Json json = Json::array();
   for (const proto::Device& target : report.targets) {
-    json.push_back({{"path", target.path()},
-                    {"model", target.model()},
-                    {"serial", target.serial()},
-                    {"firmware", target.firmware()},
-                    {"transport", target.transport()},
-                    {"scheduler", target.scheduler()},
-                    {"write_cache", target.write_cache()},
-                    {"drive_write_cache", target.drive_write_cache()},
-                    {"link", LinkOf(target)},
-                    {"size_bytes", target.size_bytes()},
-                    {"is_file", target.is_file()}});
+    json.push_back(
+        {{"path", target.path()},
+         {"model", target.model()},
+         {"serial", target.serial()},
+         {"firmware", target.firmware()},
+         {"transport", target.transport()},
+         {"scheduler", target.scheduler()},
+         {"write_cache", target.write_cache()},
+         {"drive_write_cache", target.drive_write_cache()},
+         {"link", LinkOf(target)},
+         {"size_bytes", target.size_bytes()},
+         {"is_file", target.is_file()},
+         {"unwritten_bytes",
+          target.has_unwritten_bytes() ? Json(target.unwritten_bytes()) : Json(nullptr)}});
   }
   return json;
 }
@@ -301,6 +304,7 @@ Json ScoreJson(const ScoreReport& report) {
   json["reference"] = report.reference;
   json["comparison"] = ComparisonJson(report.comparison);
   json["targets"] = TargetsJson(report);
+  json["notes"] = ScoreNotes(report);
   json["shared"] = report.shared;
   json["host"] = report.host;
   json["lost_events"] = report.lost_events;

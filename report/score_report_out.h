@@ -2,6 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "analysis/score_report.h"
 
@@ -10,6 +11,8 @@ namespace blktape {
 // The JSON of `blktape score --json` and of report.json; keys are defined in docs/score.md and
 // stay.
 nlohmann::ordered_json ScoreJson(const ScoreReport& report);
+// What a reader must know of the targets before believing the score, see TargetNotes().
+std::vector<std::string> ScoreNotes(const ScoreReport& report);
 // Below 80 columns. An invalid score is never shown without saying so.
 std::string ScoreText(const ScoreReport& report);
 

@@ -10,6 +10,7 @@
 #include "base/text_layout.h"
 #include "report/report_text.h"
 #include "report/score_report_out.h"
+#include "report/target_notes.h"
 
 namespace blktape {
 namespace {
@@ -88,6 +89,14 @@ std::string RepeatedText(const ScoreReport& report) {
     text += fmt::format("              The score if {} counted: {}\n",
                         report.repeated.size() == 1 ? "this cycle" : "these cycles",
                         ScoreDigits(*with));
+  }
+  return text;
+}
+
+std::string NotesText(const ScoreReport& report) {
+  std::string text;
+  for (const std::string& note : ScoreNotes(report)) {
+    text += Wrapped("Note          ", "              ", note);
   }
   return text;
 }
@@ -294,10 +303,16 @@ std::string RunTable(const ScoreReport& report) {
 
 }  // namespace
 
+std::vector<std::string> ScoreNotes(const ScoreReport& report) {
+  // Of an invalid score the runs may be left out of the figures; whether they read is not known.
+  const bool reads = report.cycles.empty() || report.derived.read_service().count() > 0;
+  return TargetNotes({report.targets.begin(), report.targets.end()}, report.state, reads);
+}
+
 std::string ScoreText(const ScoreReport& report) {
-  std::string text = Headline(report) + TrendText(report) + RepeatedText(report) +
-                     VerdictLine(report) + WaitLine(report) + Conditions(report) +
-                     CostTable(report) + SensitivityLine(report);
+  std::string text = Headline(report) + TrendText(report) + NotesText(report) +
+                     RepeatedText(report) + VerdictLine(report) + WaitLine(report) +
+                     Conditions(report) + CostTable(report) + SensitivityLine(report);
   if (report.segmentation.all_is_foreground) {
     text += "The trace marks no I/O as waited for: all its writes count as such.\n";
   }

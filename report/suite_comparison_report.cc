@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "analysis/drive_comparison.h"
@@ -190,6 +192,18 @@ std::string SuiteText(const SuiteComparison& all, const TextLook& look) {
                       ": the geometric mean of its traces' scores, by weight; 1000 is the "
                       "reference drive",
                   look.columns);
+  for (const ComparedSuite& drive : all.drives) {
+    // Its traces go to the same targets.
+    std::set<std::string> said;
+    for (const SuiteScore::Trace& trace : drive.suite.traces) {
+      for (const std::string& note : trace.score.evidence.notes) {
+        if (!said.insert(note).second) continue;
+        text += Wrapped("Note       ", "           ",
+                        Plain(drive.label, kLabelColumns) + ": " + Plain(note, 1'000),
+                        look.columns);
+      }
+    }
+  }
   return text;
 }
 

@@ -349,6 +349,9 @@ TEST_F(ManifestTest, EachPropertyThatChangedIsNamed) {
   EXPECT_THAT(After([](proto::Device* target) { target->set_write_cache("write through"); }),
               ElementsAre("rule 6: the write cache of /dev/sdx changed from \"write back\" to "
                           "\"write through\""));
+  EXPECT_THAT(After([](proto::Device* target) { target->set_drive_write_cache("write through"); }),
+              ElementsAre("rule 6: the drive's own write cache of /dev/sdx changed from \"\" to "
+                          "\"write through\""));
   EXPECT_THAT(After([](proto::Device* target) { target->set_firmware("1.1"); }),
               ElementsAre("rule 6: the firmware of /dev/sdx changed from \"1.0\" to \"1.1\""));
   EXPECT_THAT(After([](proto::Device* target) { target->set_serial("S2"); }),

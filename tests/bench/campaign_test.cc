@@ -104,6 +104,7 @@ class CampaignTest : public ::testing::Test {
       target->set_path("/dev/sdx");
       target->set_model("Paper SSD");
       target->set_scheduler(scheduler_(options.cycle));
+      describe_(options.cycle, target);
       for (const std::string& one : shared_) header.mutable_replay()->add_shared(one);
       ASSIGN_OR_RETURN(const auto writer, TraceWriter::Create(options.result_path, header));
       int64_t now_ns = 0;
@@ -169,6 +170,7 @@ class CampaignTest : public ::testing::Test {
   std::string auto_engine_ = "io_uring";
   std::vector<std::string> shared_;  // as the results' headers name them
   std::function<std::string(uint32_t)> scheduler_ = [](uint32_t) { return "none"; };
+  std::function<void(uint32_t, proto::Device*)> describe_ = [](uint32_t, proto::Device*) {};
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 0; };
   std::function<bool(uint32_t)> takes_host_out_ = [](uint32_t) { return true; };
   bool steady_ = true;
@@ -343,6 +345,73 @@ TEST_F(CampaignTest, ASchedulerThatChangesMakesItInvalid) {
   ASSERT_TRUE(report.ok());
   EXPECT_THAT(Sentences(report->invalid_reasons),
               ElementsAre(HasSubstr("cycle 3, closed: rule 6")));
+}
+
+// Of a file it is known, of a device it is not, unless a preparation wrote its blocks.
+TEST_F(CampaignTest, BlocksThatWereNeverWrittenAreSaidBesideTheScore) {
+  const auto drive = Drive([](uint32_t) { return 50'000; });
+  options_.cycles = 1;
+  const auto unknown = Run(drive);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_TRUE(unknown->valid());
+  EXPECT_THAT(
+      ScoreText(*unknown),
+      HasSubstr("Note          it is unknown which blocks of /dev/sdx were never written;"));
+  EXPECT_THAT(ScoreJson(*unknown)["notes"],
+              ElementsAre(nlohmann::ordered_json(
+                  "it is unknown which blocks of /dev/sdx were never written; reads of unwritten "
+                  "blocks make it look too fast (prepare writes them)")));
+  EXPECT_TRUE(ScoreJson(*unknown)["targets"][0]["unwritten_bytes"].is_null());
+
+  options_.state = "used";
+  options_.folder = folder_ + "/used";
+  const auto used = Run(drive);
+  ASSERT_TRUE(used.ok());
+  EXPECT_THAT(ScoreText(*used), Not(HasSubstr("Note")));
+  EXPECT_THAT(ScoreJson(*used)["notes"], IsEmpty());
+
+  // After the first cycle the file is written: what counts is how it began.
+  options_.state = "as-is";
+  options_.folder = folder_ + "/file";
+  options_.cycles = 2;
+  describe_ = [](uint32_t cycle, proto::Device* target) {
+    target->set_is_file(true);
+    target->set_unwritten_bytes(cycle == 1 ? 3 << 20 : 0);
+  };
+  const auto file = Run(drive);
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(ScoreText(*file), HasSubstr("Note          3 MiB of /dev/sdx were unwritten"));
+  EXPECT_EQ(ScoreJson(*file)["targets"][0]["unwritten_bytes"], 3 << 20);
+}
+
+TEST_F(CampaignTest, AQueueThatLosesFlushesIsSaidAndAChangeOfItEndsTheScore) {
+  options_.cycles = 1;
+  options_.state = "used";
+  describe_ = [](uint32_t, proto::Device* target) {
+    target->set_write_cache("write through");
+    target->set_drive_write_cache("write back");
+  };
+  const auto drive = Drive([](uint32_t) { return 50'000; });
+  const auto report = Run(drive);
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(ScoreText(*report), HasSubstr("Note          /dev/sdx has a volatile write cache"));
+  EXPECT_THAT(ScoreJson(*report)["notes"],
+              ElementsAre(nlohmann::ordered_json(
+                  "/dev/sdx has a volatile write cache, but its queue is set to write through: no "
+                  "flush reaches it, so fsync does not protect data")));
+
+  options_.cycles = 3;
+  options_.folder = folder_ + "/changed";
+  describe_ = [](uint32_t cycle, proto::Device* target) {
+    target->set_write_cache(cycle < 2 ? "write back" : "write through");
+    target->set_drive_write_cache("write back");
+  };
+  const auto changed = Run(drive);
+  ASSERT_TRUE(changed.ok());
+  EXPECT_TRUE(changed->ended_early);
+  EXPECT_THAT(Sentences(changed->invalid_reasons),
+              ElementsAre("cycle 2, closed: rule 6: the write cache of /dev/sdx changed from "
+                          "\"write back\" to \"write through\""));
 }
 
 TEST_F(CampaignTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossIsAccepted) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "format/io_record.h"
+#include "format/trace.pb.h"
 #include "replay/replayer.h"
 #include "tests/replay/plan/temp_trace.h"
 
@@ -48,6 +49,23 @@ TEST(CreateScratchTargetsTest, AnAddressBeyondEveryFileLeavesNone) {
     EXPECT_THAT(status.message(), HasSubstr("no file is as large")) << sectors;
     EXPECT_FALSE(std::filesystem::exists(options.mappings[0].target_path)) << sectors;
   }
+}
+
+TEST(TellLostFlushesTest, ATargetWhoseFlushesAreLostIsWarnedOfOthersAreNot) {
+  ReplayPreview preview;
+  proto::Device& drive = preview.targets.emplace_back();
+  drive.set_path("/dev/sdx");
+  drive.set_write_cache("write back");
+  drive.set_drive_write_cache("write back");
+  testing::internal::CaptureStderr();
+  TellLostFlushes(preview);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  drive.set_write_cache("write through");
+  testing::internal::CaptureStderr();
+  TellLostFlushes(preview);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("warning: /dev/sdx has a volatile write cache, but its queue is set to "
+                        "write through"));
 }
 
 }  // namespace

@@ -61,6 +61,21 @@ TEST(ComparisonReportTest, SaysWhatAReaderCanQuote) {
           "second."));
 }
 
+TEST(ComparisonReportTest, WhatMakesATargetLookTooFastIsSaidOfIt) {
+  Json report = Report("B", 1.42e9);
+  report["notes"] = {"3 MiB of scratch.img were unwritten"};
+  const DriveComparison comparison = CompareDrives({Drive(Report("A", 1e9)), Drive(report)});
+  EXPECT_THAT(ComparisonText(comparison),
+              HasSubstr("\nNote       B: 3 MiB of scratch.img were unwritten\n"));
+  EXPECT_THAT(ComparisonText(comparison), Not(HasSubstr("Note       A")));
+  const Json json = ComparisonJson(comparison);
+  EXPECT_EQ(json["drives"][0]["notes"], Json::array());
+  EXPECT_EQ(json["drives"][1]["notes"], report["notes"]);
+  EXPECT_THAT(ComparisonMarkdown(comparison), HasSubstr("3 MiB of scratch.img were unwritten"));
+  EXPECT_THAT(PageHtml(ComparisonPage(comparison)),
+              HasSubstr("B: 3 MiB of scratch.img were unwritten."));
+}
+
 TEST(ComparisonReportTest, TextStaysBelow80Columns) {
   Json invalid = Report(std::string(300, 'y'), 2e9);
   invalid["valid"] = false;
