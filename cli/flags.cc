@@ -293,6 +293,8 @@ int Dispatch(int argc, char** argv, const std::vector<Command>& commands) {
 int RunMain(int argc, char** argv, const std::vector<Command>& commands) {
   const int code = Dispatch(argc, argv, commands);
   // A result that did not reach its reader (a full disk) is no success.
+  // A verb that failed has said why, also where that is why.
+  if (code == kExitFailed || code == kExitUsage) return code;
   if (std::cout.flush().fail() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(ErrnoStatus(errno, "standard output"));
   }

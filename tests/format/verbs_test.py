@@ -108,7 +108,15 @@ class VerbsTest(unittest.TestCase):
             done = subprocess.run([blktape.PROGRAM, "dump", "--csv", self.desktop(50_000)], stdout=full,
                                   stderr=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"No space left", done.stderr)
+        self.assertEqual(done.stderr.count(b"No space left"), 1, done.stderr)
+
+    def test_what_fails_for_a_full_disk_says_so_once(self):
+        trace = self.desktop(1000)
+        for words in (["export", trace, "--to", "csv", "-o", "-"], ["dump", trace], ["info", trace], ["analyze", trace]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([blktape.PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertEqual(done.stderr.count(b"No space left"), 1, (words, done.stderr))
 
     def test_recover_gives_a_partial_its_name_and_says_what_is_missing(self):
         partial = self.cut(self.desktop(40_000, 1000), 150_000, "new.tape.partial")
