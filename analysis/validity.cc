@@ -31,8 +31,8 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   if (outcome.issued() + skipped != segmentation.records) {
     reasons->push_back(
         {.rule = 1,
-         .text = fmt::format("{} I/Os issued and {} skipped by name, where the trace holds {}",
-                             FormatCount(outcome.issued()), FormatCount(skipped),
+         .text = fmt::format("{} issued and {} skipped by name, where the trace holds {}",
+                             FormatCounted(outcome.issued(), "I/O"), FormatCount(skipped),
                              FormatCount(segmentation.records)),
          .run = {}});
   }
@@ -46,9 +46,9 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   // What the recording does not tell the completion of gates nothing by rule; all else must.
   if (outcome.ungated() > segmentation.without_order) {
     reasons->push_back({.rule = 1,
-                        .text = fmt::format("order not kept: nothing waited for {} I/Os, where the "
+                        .text = fmt::format("order not kept: nothing waited for {}, where the "
                                             "trace lacks the times of {} only",
-                                            FormatCount(outcome.ungated()),
+                                            FormatCounted(outcome.ungated(), "I/O"),
                                             FormatCount(segmentation.without_order)),
                         .run = {}});
   }

@@ -350,10 +350,11 @@ ReplayOptions OptionsOf(const CornerStep& step, const CornerOptions& corners) {
 // An outcome that makes its figures worthless.
 Status Judge(const CornerStep& step, const proto::ReplayOutcome& outcome) {
   if (outcome.errors() > 0 || (outcome.stopped_early() && outcome.issued() == 0)) {
-    return Status(StatusCode::kUnavailable,
-                  step.name + ": " +
-                      (outcome.stopped_early() ? outcome.stop_reason()
-                                               : FormatCount(outcome.errors()) + " I/Os failed"));
+    return Status(
+        StatusCode::kUnavailable,
+        step.name + ": " +
+            (outcome.stopped_early() ? outcome.stop_reason()
+                                     : FormatCounted(outcome.errors(), "I/O") + " failed"));
   }
   return OkStatus();
 }

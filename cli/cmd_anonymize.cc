@@ -33,22 +33,22 @@ int RunAnonymize(const Options& options) {
   const Result<AnonymizeReport> report = AnonymizeTrace(options.trace, options.output, how);
   if (!report.ok()) return Fail(report.status());
   std::string said =
-      "wrote     " + options.output + ": " + FormatCount(report->records) + " I/Os\n";
+      "wrote     " + options.output + ": " + FormatCounted(report->records, "I/O") + "\n";
   said += "processes " +
           (options.keep_process_names ? std::string("as they were")
-                                      : FormatCount(report->processes) + " names replaced") +
+                                      : FormatCounted(report->processes, "name") + " replaced") +
           "\n";
   if (options.keep_addresses) {
     said += "addresses as they were\n";
   } else {
-    said += "addresses " + FormatCount(report->islands) + " places exchanged\n";
+    said += "addresses " + FormatCounted(report->islands, "place") + " exchanged\n";
     if (report->still_devices > 0) {
-      said += "note      of " + FormatCount(report->still_devices) +
-              " devices all that was touched adjoins: nothing to exchange\n";
+      said += "note      of " + FormatCounted(report->still_devices, "device") +
+              " all that was touched adjoins: nothing to exchange\n";
     }
     if (report->wide_discards > 0) {
-      said += "note      " + FormatCount(report->wide_discards) +
-              " discards span several places, and went with the first\n";
+      said += "note      discards that span several places, and went with the first: " +
+              FormatCount(report->wide_discards) + "\n";
     }
   }
   said += "What remains in it: docs/privacy.md\n";

@@ -132,9 +132,9 @@ Result<int> Cut(const CutOptions& options, const Flags& flags) {
   extra.set_filtered(extra.filtered() + left_out);
   const uint64_t records = writer->records();
   RETURN_IF_ERROR(writer->Finish(extra));
-  Print(stdout, "wrote     " + options.output + ": " + FormatCount(records) + " I/Os\n");
-  Print(stdout, "left out  " + FormatCount(left_out) +
-                    " I/Os, and those before the piece\n"
+  Print(stdout, "wrote     " + options.output + ": " + FormatCounted(records, "I/O") + "\n");
+  Print(stdout, "left out  " + FormatCounted(left_out, "I/O") +
+                    ", and those before the piece\n"
                     "left out  sizes as queued before merging, of which nobody knows when\n");
   return reader->lost_events() > 0 ? kExitDegraded : kExitOk;
 }

@@ -136,13 +136,13 @@ int RunExport(const ExportOptions& options) {
   if (!copied.ok()) return Fail(copied);
   files.Keep();
   // Standard output may be what was exported.
-  std::string said = "wrote     " + files.Names() + ": " + FormatCount(records) + " I/Os as " +
+  std::string said = "wrote     " + files.Names() + ": " + FormatCounted(records, "I/O") + " as " +
                      format->name + "\n";
   for (const auto& [what, count] : exporter->left_out()) {
-    said += "left out  " + what + " (" + FormatCount(count) + " I/Os)\n";
+    said += "left out  " + what + " (" + FormatCounted(count, "I/O") + ")\n";
   }
   if (unexported.marks() > 0) {
-    said += "left out  " + FormatCount(unexported.marks()) + " marks\n";
+    said += "left out  " + FormatCounted(unexported.marks(), "mark") + "\n";
   }
   Print(options.output == "-" ? stderr : stdout, said);
   unexported.Warn(std::string((*reader)->name()));

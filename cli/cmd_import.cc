@@ -208,8 +208,8 @@ void PrintText(const ImportOptions& options, const Imported& result) {
     std::printf("  %-14s %12s%s\n", OpName(op), FormatCount(records).c_str(), bytes.c_str());
   }
   if (counts.passthrough > 0) {
-    std::printf("left out  %s events of passthrough commands\n",
-                FormatCount(counts.passthrough).c_str());
+    std::printf("left out  %s of passthrough commands\n",
+                FormatCounted(counts.passthrough, "event").c_str());
   }
   const LossTally losses = TallyOf(summary);
   if (losses.lost_events() == 0) std::printf("missing   nothing\n");

@@ -34,18 +34,18 @@ int RunMerge(const MergeOptions& options) {
                                                      : MergeClock::kStart;
   const Result<MergeReport> report = MergeTraces(options.traces, options.output, clock);
   if (!report.ok()) return Fail(report.status());
-  std::string said = "wrote     " + options.output + ": " + FormatCount(report->records) +
-                     " I/Os of " + std::to_string(options.traces.size()) + " traces\n";
+  std::string said = "wrote     " + options.output + ": " + FormatCounted(report->records, "I/O") +
+                     " of " + std::to_string(options.traces.size()) + " traces\n";
   for (size_t i = 0; i < options.traces.size(); ++i) {
     said += "times     " + options.traces[i] + ": " + Signed(report->shifts_ns[i]) + "\n";
   }
   for (const std::string& renamed : report->renamed) said += "device    " + renamed + "\n";
   if (report->late > 0) {
     said +=
-        "note      " + FormatCount(report->late) + " I/Os are out of order in their own trace\n";
+        "note      out of order in their own trace: " + FormatCounted(report->late, "I/O") + "\n";
   }
   if (report->lost_events > 0) {
-    said += "missing   " + FormatCount(report->lost_events) + " events\n";
+    said += "missing   " + FormatCounted(report->lost_events, "event") + "\n";
   }
   if (report->unknown_messages > 0) {
     said +=

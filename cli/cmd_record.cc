@@ -163,7 +163,7 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
     std::printf("  %s left out by the filters\n", FormatCounted(figures.filtered, "I/O").c_str());
   }
   if (figures.files_finished > 1) {
-    std::printf("  the last of %s traces\n", FormatCount(figures.files_finished).c_str());
+    std::printf("  the last of %s\n", FormatCounted(figures.files_finished, "trace").c_str());
   }
   if (loop.command_status) std::printf("  command: exit status %d\n", *loop.command_status);
   if (!loop.settled)

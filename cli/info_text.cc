@@ -143,9 +143,9 @@ class InfoWriter {
                : "discard up to " + FormatBytes(device.discard_max_bytes()));
     }
     if (device.has_hardware_queues()) {
-      word(fmt::format("{} hardware queues", device.hardware_queues()));
+      word(FormatCounted(device.hardware_queues(), "hardware queue"));
     }
-    if (device.has_nr_requests()) word(fmt::format("{} requests", device.nr_requests()));
+    if (device.has_nr_requests()) word(FormatCounted(device.nr_requests(), "request"));
     if (device.has_read_ahead_kb()) word(fmt::format("read-ahead {} KiB", device.read_ahead_kb()));
     if (device.has_nomerges()) word(fmt::format("nomerges {}", device.nomerges()));
     if (device.has_max_sectors_kb()) word(fmt::format("max {} KiB", device.max_sectors_kb()));
@@ -166,12 +166,12 @@ class InfoWriter {
     }
     if (!info_.summary) return;
     if (info_.summary->own_excluded() > 0) {
-      Add("excluded", fmt::format("{} I/Os of the recorder itself ({})",
-                                  FormatCount(info_.summary->own_excluded()),
+      Add("excluded", fmt::format("{} of the recorder itself ({})",
+                                  FormatCounted(info_.summary->own_excluded(), "I/O"),
                                   FormatBytes(info_.summary->own_excluded_bytes())));
     }
     if (info_.summary->filtered() > 0) {
-      Add("filtered", FormatCount(info_.summary->filtered()) + " I/Os by the rules above");
+      Add("filtered", FormatCounted(info_.summary->filtered(), "I/O") + " by the rules above");
     }
   }
 

@@ -40,7 +40,7 @@ std::vector<std::string> LossLog::Lines() const {
     }
   }
   if (ranges_left_out_ != 0) {
-    lines.push_back("  and " + FormatCount(ranges_left_out_) + " more damaged places");
+    lines.push_back("  and " + FormatCounted(ranges_left_out_, "more damaged place"));
   }
   return lines;
 }

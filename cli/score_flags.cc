@@ -32,8 +32,8 @@ namespace {
 
 std::string ProgressText(const std::string& label, const ReplayProgress& now) {
   return label + ": " + std::to_string(static_cast<int>(now.fraction * 100)) + " %, " +
-         FormatCount(now.completed) + " I/Os" +
-         (now.errors > 0 ? ", " + FormatCount(now.errors) + " errors" : "");
+         FormatCounted(now.completed, "I/O") +
+         (now.errors > 0 ? ", " + FormatCounted(now.errors, "error") : "");
 }
 
 }  // namespace

@@ -231,9 +231,9 @@ Status ResolveMappings(const ReplayOptions& options, const proto::Header& header
     } else if (device < footprint.devices.size() && footprint.devices[device].records > 0) {
       const std::string name = header.devices(static_cast<int>(device)).name();
       return Invalid(
-          fmt::format("the trace has {} I/Os of {}, for which no target is named\n"
+          fmt::format("the trace has {} of {}, for which no target is named\n"
                       "  try:  --map {}=TARGET, or --map {}=none to leave them out",
-                      FormatCount(footprint.devices[device].records), name, name, name));
+                      FormatCounted(footprint.devices[device].records, "I/O"), name, name, name));
     }
   }
   if (paths->empty()) return Invalid("every device of the trace is left out");
@@ -294,9 +294,10 @@ Status CheckOps(const ReplayOptions& options, const Footprint& footprint, const 
     return footprint.records_by_op[static_cast<size_t>(op)];
   };
   const auto refuse = [&](Op op, const std::string& way_out) {
-    return Status(StatusCode::kFailedPrecondition,
-                  fmt::format("the trace has {} {} I/Os, which {} cannot do\n  try:  {}",
-                              FormatCount(count(op)), OpName(op), path, way_out));
+    return Status(
+        StatusCode::kFailedPrecondition,
+        fmt::format("the trace has {}, which {} cannot do\n  try:  {}",
+                    FormatCounted(count(op), std::string(OpName(op)) + " I/O"), path, way_out));
   };
   const bool changes = !options.skip_writes;
   const bool discards = changes && !options.skip_discards;

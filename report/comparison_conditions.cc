@@ -131,7 +131,7 @@ Mark ProcessorMark(const Runs& runs) {
     if (run.cpu_throttles) throttles = throttles.value_or(0) + *run.cpu_throttles;
   }
   if (!throttles) return {kNone, "not told"};
-  return MarkIf(*throttles == 0, "never", FormatCount(*throttles) + " times");
+  return MarkIf(*throttles == 0, "never", FormatCounted(*throttles, "time"));
 }
 
 // Of each target what `of` says, where it says something. The serial number is nowhere: pages are

@@ -96,7 +96,8 @@ std::string Subtitle(const DriveComparison& all) {
     }
     uint64_t foreground = 0;
     for (const auto& segment : first.evidence.segments) foreground += segment.foreground;
-    if (foreground > 0) text += ", " + FormatCount(foreground) + " I/Os that somebody waits for";
+    if (foreground > 0)
+      text += ", " + FormatCounted(foreground, "I/O") + " that somebody waits for";
   }
   text += " · state ";
   bool more = false;

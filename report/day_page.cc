@@ -19,7 +19,8 @@ namespace blktape {
 namespace {
 
 std::string Subtitle(const Profile& profile) {
-  std::string text = FormatCount(profile.ios) + " I/Os in " + FormatDurationNs(profile.observed_ns);
+  std::string text =
+      FormatCounted(profile.ios, "I/O") + " in " + FormatDurationNs(profile.observed_ns);
   text += ", " + FormatBytes(profile.of(Op::kRead).bytes) + " read, " +
           FormatBytes(profile.of(Op::kWrite).bytes) + " written";
   std::string devices;

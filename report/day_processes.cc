@@ -49,7 +49,7 @@ void AddProcesses(DayPageMaker& day) {
                                      "buffered writes is the kernel's own writer",
                                      drawn, FormatCount(day.profile.processes.size()))
                        : "who queued the I/O, which for buffered writes is the kernel's own writer",
-               .alt = fmt::format("{} processes.", FormatCount(day.profile.processes.size())),
+               .alt = fmt::format("Processes: {}.", FormatCount(day.profile.processes.size())),
                .table = "processes",
                .chart = {.kind = Chart::Kind::kBars,
                          .x = "process",

@@ -42,8 +42,9 @@ std::vector<Sentence> DayVerdict(const Profile& profile) {
     if (profile.lost_events > 0 || profile.losses_uncountable) {
       sentence.words.push_back({"Data is missing: ", true});
       sentence.words.push_back({(profile.losses_uncountable ? "at least " : "") +
-                                FormatCount(profile.lost_events) +
-                                " events were lost, all that follows is of the rest."});
+                                FormatCounted(profile.lost_events, "event") +
+                                (profile.lost_events == 1 ? " was" : " were") +
+                                " lost, all that follows is of the rest."});
     }
     verdict.push_back(std::move(sentence));
   }

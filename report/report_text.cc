@@ -57,8 +57,8 @@ std::string LossText(const Profile& profile, const TextLook& look) {
   }
   if (profile.lost_events > 0 || profile.losses_uncountable) {
     text += Bad("DATA IS MISSING", look) +
-            fmt::format(": {}{} events lost.\n", profile.losses_uncountable ? "at least " : "",
-                        FormatCount(profile.lost_events));
+            fmt::format(": {}{} lost.\n", profile.losses_uncountable ? "at least " : "",
+                        FormatCounted(profile.lost_events, "event"));
   }
   return text;
 }
@@ -69,7 +69,7 @@ std::string LossTable(const Profile& profile, const TextLook& look) {
     table.Row({LossReasonName(reason), FormatCount(loss.count),
                loss.unknowable == 0
                    ? ""
-                   : "and " + FormatCount(loss.unknowable) + " times an unknown number"});
+                   : "and " + FormatCounted(loss.unknowable, "time") + " an unknown number"});
   }
   return table.empty() ? "" : "\n" + table.Text(look);
 }
@@ -323,7 +323,7 @@ std::string ProfileText(const Profile& profile, std::string_view name, size_t mo
                         const TextLook& look) {
   std::string text =
       Wrapped("", "  ",
-              fmt::format("{}: {} I/Os in {} on {}", Plain(name, 40), FormatCount(profile.ios),
+              fmt::format("{}: {} in {} on {}", Plain(name, 40), FormatCounted(profile.ios, "I/O"),
                           FormatDurationNs(profile.observed_ns), DeviceNames(profile.header)),
               look.columns);
   const std::string window = WindowText(profile);

@@ -150,7 +150,7 @@ std::string DescribeWorkload(const WorkloadSpec& spec) {
                   spec.pattern == WorkloadSpec::Pattern::kRandom ? "random" : "sequential",
                   spec.read_share * 100, FormatBytes(spec.span_bytes),
                   FormatBytes(spec.begin_bytes), FormatBytes(spec.align_bytes));
-  if (spec.count) text += fmt::format(", {} I/Os", *spec.count);
+  if (spec.count) text += fmt::format(", {} I/O{}", *spec.count, *spec.count == 1 ? "" : "s");
   if (spec.rate) {
     text += fmt::format(", {:g} a second{}", *spec.rate,
                         spec.exponential_gaps ? " with exponential gaps" : "");

@@ -118,6 +118,20 @@ class VerbsTest(unittest.TestCase):
             self.assertEqual(done.returncode, 1, words)
             self.assertEqual(done.stderr.count(b"No space left"), 1, (words, done.stderr))
 
+    def test_one_io_is_no_plural(self):
+        trace = self.desktop(1, name="one.tape")
+        other = self.desktop(1, name="other.tape")
+        for expected, words in (
+                ("one.tape: 1 I/O in ", ["analyze", trace]),
+                ("cut.tape: 1 I/O\n", ["cut", trace, "-o", self.path("cut.tape")]),
+                ("anon.tape: 1 I/O\n", ["anonymize", trace, "-o", self.path("anon.tape")]),
+                (": 1 I/O as csv\n", ["export", trace, "--to", "csv", "-o", self.path("one.csv")]),
+                (": 2 I/Os of 2 traces\n", ["merge", trace, other, "-o", self.path("merged.tape")]),
+                ("I/Os", ["info", trace])):
+            done = blktape.run(*words)
+            self.assertIn(expected, done.stdout, words)
+            self.assertNotRegex(done.stdout, r"(?<![\d,.])1 (I/Os|events|hardware queues|requests|names|places|devices|marks)")
+
     def test_recover_gives_a_partial_its_name_and_says_what_is_missing(self):
         partial = self.cut(self.desktop(40_000, 1000), 150_000, "new.tape.partial")
         before = blktape.run("dump", "--csv", partial).stdout
