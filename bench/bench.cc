@@ -66,26 +66,21 @@ CampaignTools TakingTurns(const CampaignTools& tools, CampaignTurns* turns, size
   return taking;
 }
 
-}  // namespace
-
-std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::string& target) {
-  std::string folder = options.folder;
-  if (options.traces.size() > 1) {
-    // Traces of one name in different folders are told apart by their number.
-    const auto name_of = [&options](size_t index) {
-      return FolderName(fs::path(options.traces[index].trace_path).stem().string());
-    };
-    folder += "/" + name_of(trace);
-    for (size_t other = 0; other < trace; ++other) {
-      if (name_of(other) != name_of(trace)) continue;
-      folder += "-" + std::to_string(trace + 1);
-      break;
-    }
-  }
-  return folder + "/" + FolderName(target);
+CampaignOptions CampaignOf(const BenchOptions& options, size_t trace, const std::string& target) {
+  CampaignOptions campaign = options.campaign;
+  campaign.piece = options.traces[trace];
+  if (trace < options.checked.size()) campaign.trace = options.checked[trace];
+  campaign.target_path = target;
+  campaign.folder = BenchFolderOf(options, trace, target);
+  campaign.reopen = true;
+  campaign.identities = options.identities;
+  // What a trace finds on the target is what those before have left there.
+  campaign.overwrite = campaign.overwrite || trace > 0;
+  return campaign;
 }
 
-Status CheckBenchFolder(const BenchOptions& options) {
+// An unfinished bench of these traces and targets may lie in its folder, or a finished one.
+Status CheckFolder(const BenchOptions& options) {
   std::error_code error;
   const fs::file_status there = fs::status(options.folder, error);
   if (!fs::exists(there)) return OkStatus();
@@ -124,6 +119,38 @@ Status CheckBenchFolder(const BenchOptions& options) {
                                                 "\n  try:  -o DIR, a new name");
 }
 
+}  // namespace
+
+std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::string& target) {
+  std::string folder = options.folder;
+  if (options.traces.size() > 1) {
+    // Traces of one name in different folders are told apart by their number.
+    const auto name_of = [&options](size_t index) {
+      return FolderName(fs::path(options.traces[index].trace_path).stem().string());
+    };
+    folder += "/" + name_of(trace);
+    for (size_t other = 0; other < trace; ++other) {
+      if (name_of(other) != name_of(trace)) continue;
+      folder += "-" + std::to_string(trace + 1);
+      break;
+    }
+  }
+  return folder + "/" + FolderName(target);
+}
+
+Status CheckBench(BenchOptions* options, const std::atomic<bool>& stop) {
+  RETURN_IF_ERROR(CheckFolder(*options));
+  options->checked.clear();
+  for (size_t trace = 0; trace < options->traces.size(); ++trace) {
+    for (const std::string& target : options->targets) {
+      ASSIGN_OR_RETURN(std::shared_ptr<const ScoredTrace> checked,
+                       CheckCampaign(CampaignOf(*options, trace, target), stop));
+      if (trace == options->checked.size()) options->checked.push_back(std::move(checked));
+    }
+  }
+  return OkStatus();
+}
+
 Result<std::vector<BenchResult>> RunBench(
     const BenchOptions& options, const CampaignTools& tools, const std::atomic<bool>& stop,
     const std::function<CampaignEvents(const CampaignOptions& campaign)>& events_of) {
@@ -157,14 +184,7 @@ Result<std::vector<BenchResult>> RunBench(
   for (size_t i = 0; i < results.size(); ++i) {
     threads.emplace_back([&, i] {
       BenchResult& result = results[i];
-      CampaignOptions campaign = options.campaign;
-      campaign.piece = options.traces[result.trace];
-      campaign.target_path = result.target;
-      campaign.folder = result.folder;
-      campaign.reopen = true;
-      campaign.identities = options.identities;
-      // What a trace finds on the target is what those before have left there.
-      campaign.overwrite = campaign.overwrite || result.trace > 0;
+      const CampaignOptions campaign = CampaignOf(options, result.trace, result.target);
       computing.acquire();
       bool came = false;
       const auto comes = [&] {

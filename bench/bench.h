@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,14 +28,12 @@ struct BenchOptions {
   // By path, as ReplayOptions has them.
   std::map<std::string, std::string> identities;
   uint64_t order_seed = 1;
+  // Of each trace, as CheckBench() found it; may be empty.
+  std::vector<std::shared_ptr<const ScoredTrace>> checked;
 };
 
 // The folder of a trace and target within the bench's.
 std::string BenchFolderOf(const BenchOptions& options, size_t trace, const std::string& target);
-
-// kAlreadyExists: what is at the bench's folder is no folder, or holds something that no bench of
-// these traces and targets left there; an unfinished or finished one of them may lie in it.
-Status CheckBenchFolder(const BenchOptions& options);
 
 struct BenchResult {
   size_t trace = 0;  // of the options'
@@ -44,6 +43,11 @@ struct BenchResult {
   Status status;
   ScoreReport report;
 };
+
+// CheckCampaign() of all campaigns; keeps in `options` what it found of the traces. kAlreadyExists:
+// what is at the bench's folder is no folder, or holds something that no bench of these traces and
+// targets left there.
+Status CheckBench(BenchOptions* options, const std::atomic<bool>& stop);
 
 // By trace, then by target, each as the options have them. kInvalidArgument: a target or a trace
 // named twice, or none. Where one campaign fails before the first run on any target, nothing is run

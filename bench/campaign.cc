@@ -48,9 +48,21 @@ class Campaign {
            const std::atomic<bool>& stop, const CampaignEvents& events)
       : options_(options), tools_(tools), stop_(stop), events_(events) {}
 
+  Result<std::shared_ptr<const ScoredTrace>> Check() {
+    RETURN_IF_ERROR(CheckOptions());
+    RETURN_IF_ERROR(TakeTrace());
+    RETURN_IF_ERROR(CampaignFolder::Check(options_.folder, Question(), options_.reopen));
+    if (!options_.reference_folder.empty()) {
+      ASSIGN_OR_RETURN(const std::string json,
+                       ReadFile(options_.reference_folder + "/report.json"));
+      RETURN_IF_ERROR(ParseReference(json, report_.trace_hash).status());
+    }
+    return options_.trace;
+  }
+
   Result<ScoreReport> Run() {
     RETURN_IF_ERROR(CheckOptions());
-    RETURN_IF_ERROR(ReadTrace());
+    RETURN_IF_ERROR(TakeTrace());
     ASSIGN_OR_RETURN(CampaignFolder folder,
                      CampaignFolder::Open(options_.folder, Question(), options_.reopen));
     folder_ = std::make_unique<CampaignFolder>(std::move(folder));
@@ -93,13 +105,33 @@ class Campaign {
     return OkStatus();
   }
 
-  Status ReadTrace() {
+  // Of a campaign that was checked before, what was found then.
+  Status TakeTrace() {
+    if (!options_.trace) {
+      ASSIGN_OR_RETURN(options_.trace, ReadTrace());
+    }
+    const ScoredTrace& trace = *options_.trace;
+    report_.trace_name = std::filesystem::path(options_.piece.trace_path).filename().string();
+    report_.trace_hash = trace.hash;
+    report_.piece = options_.piece.Name();
+    report_.state = options_.state;
+    report_.segmentation = trace.segmentation;
+    report_.lost_events = trace.lost_events;
+    report_.loss_accepted = options_.loss_accepted;
+    report_.recording_ns = trace.recording_ns;
+    ordered_ = trace.ordered;
+    return OkStatus();
+  }
+
+  Result<std::shared_ptr<const ScoredTrace>> ReadTrace() const {
+    const auto trace = std::make_shared<ScoredTrace>();
     const std::string& path = options_.piece.trace_path;
+    // Refuses what can be read only once.
+    ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenPiece(options_.piece));
     ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenForReading(path));
-    ASSIGN_OR_RETURN(report_.trace_hash, Sha256Hex(source.get()));
+    ASSIGN_OR_RETURN(trace->hash, Sha256Hex(source.get()));
     ProfileOptions part{
         .from_ns = options_.piece.from_ns, .to_ns = options_.piece.to_ns, .footprint = false};
-    ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenPiece(options_.piece));
     ASSIGN_OR_RETURN(part.device, DeviceOf(options_.piece, stream->header()));
     ASSIGN_OR_RETURN(const Profile recording, ProfileTrace(path, part));
     // Known before the first run, which may take long: nothing is run for an invalid score.
@@ -109,31 +141,27 @@ class Campaign {
                         "; nothing was run\n  try:  --accept-loss to score what is there, which "
                         "the report names");
     }
-    ASSIGN_OR_RETURN(report_.segmentation, CutPiece(options_.piece, stop_));
-    const uint64_t foreground = report_.segmentation.foreground();
+    ASSIGN_OR_RETURN(trace->segmentation, CutPiece(options_.piece, stop_));
+    const uint64_t foreground = trace->segmentation.foreground();
     if (foreground < kLeastForeground) {
       return Status(StatusCode::kFailedPrecondition,
                     fmt::format("{}: holds {} I/Os that somebody waits for, and a score takes {}\n"
                                 "  try:  a longer recording",
                                 path, foreground, kLeastForeground));
     }
-    report_.trace_name = std::filesystem::path(path).filename().string();
-    report_.piece = options_.piece.Name();
-    report_.state = options_.state;
-    report_.lost_events = recording.lost_events;
-    report_.loss_accepted = options_.loss_accepted;
-    report_.recording_ns = report_.segmentation.observed_ns;
-    if (report_.piece.empty()) {
-      report_.recording_ns = std::max(recording.recorded_ns.value_or(0), report_.recording_ns);
+    trace->lost_events = recording.lost_events;
+    trace->recording_ns = trace->segmentation.observed_ns;
+    if (options_.piece.Name().empty()) {
+      trace->recording_ns = std::max(recording.recorded_ns.value_or(0), trace->recording_ns);
     }
-    ordered_ = recording.all.q2c.count() + recording.all.d2c.count() > 0;
-    if (!ordered_ && !options_.open_loop) {
+    trace->ordered = recording.all.q2c.count() + recording.all.d2c.count() > 0;
+    if (!trace->ordered && !options_.open_loop) {
       return Status(StatusCode::kFailedPrecondition,
                     path +
                         ": does not tell when I/Os completed, so what waited for what is not "
                         "known\n  try:  --open, which is a rule of its own");
     }
-    return OkStatus();
+    return std::shared_ptr<const ScoredTrace>(trace);
   }
 
   // All of the rule but what the first run on the target tells.
@@ -598,6 +626,13 @@ class Campaign {
 };
 
 }  // namespace
+
+Result<std::shared_ptr<const ScoredTrace>> CheckCampaign(const CampaignOptions& options,
+                                                         const std::atomic<bool>& stop) {
+  const CampaignTools no_tools{};
+  const CampaignEvents no_events;
+  return Campaign(options, no_tools, stop, no_events).Check();
+}
 
 Result<ScoreReport> RunCampaign(const CampaignOptions& options, const CampaignTools& tools,
                                 const std::atomic<bool>& stop, const CampaignEvents& events) {

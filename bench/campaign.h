@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/score_report.h"
+#include "analysis/segments.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/piece.h"
@@ -33,8 +35,19 @@ inline constexpr int64_t kDefaultIdleCapNs = 2 * kNanosPerSecond;
 // "sim:NAME" as a target is the simulated drive of that name (replay/engine/drive_model.h).
 inline constexpr char kSimulatedTarget[] = "sim:";
 
+// What a campaign knows of its piece of a trace before it opens the target.
+struct ScoredTrace {
+  std::string hash;  // SHA-256 of the trace file
+  Segmentation segmentation;
+  uint64_t lost_events = 0;
+  int64_t recording_ns = 0;
+  bool ordered = true;  // it tells completions
+};
+
 struct CampaignOptions {
   TracePiece piece;
+  // Of this piece, as CheckCampaign() found it; null: the campaign finds it itself.
+  std::shared_ptr<const ScoredTrace> trace;
   std::string target_path;
   std::map<std::string, std::string> identities;  // as ReplayOptions has them
   std::string folder;                             // result traces and state are put there
@@ -84,6 +97,11 @@ struct CampaignEvents {
   std::function<void(const std::string& label, const ReplayProgress&)> on_progress;
   std::function<void(const std::string& label, const PrepareProgress&)> on_prepare_progress;
 };
+
+// All that can be refused without opening the target: the options, the trace (rule 2, too few
+// I/Os), what lies in the folder, the report of a measured reference. Makes nothing.
+Result<std::shared_ptr<const ScoredTrace>> CheckCampaign(const CampaignOptions& options,
+                                                         const std::atomic<bool>& stop);
 
 // The whole procedure of docs/score.md for one target: recording checked and cut into segments,
 // reference computed, target brought into its state, cycles of a closed-loop run and a run at max

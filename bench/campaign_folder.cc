@@ -64,23 +64,19 @@ std::string TargetTouchedBy(const std::string& folder) {
   return state.ok() ? state->touched : "";
 }
 
-Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question,
-                                            bool reopen) {
+namespace {
+
+// The state of the campaign that goes on in this folder; absent: nothing is in it.
+Result<std::optional<CampaignState>> StateIn(const std::string& path, const std::string& question,
+                                             bool reopen) {
   std::error_code error;
-  const bool made = std::filesystem::create_directories(path, error);
-  if (error) return ErrnoStatus(error.value(), path);
-  ASSIGN_OR_RETURN(UniqueFd lock, LockFile(path));
-  CampaignFolder folder(path, std::move(lock));
-  folder.made_ = made;
-  const bool empty = std::filesystem::is_empty(path, error);
-  if (error) return ErrnoStatus(error.value(), path);
   const std::string state_path = path + "/" + kStateFile;
-  if (empty) {
-    CampaignState state;
-    state.question = AsStored(question);
-    RETURN_IF_ERROR(folder.Save(state));
-    return folder;
-  }
+  const bool empty = std::filesystem::is_empty(path, error);
+  if (error == std::errc::no_such_file_or_directory) return std::optional<CampaignState>();
+  if (error) return ErrnoStatus(error.value(), path);
+  if (!std::filesystem::is_directory(path, error))
+    return Taken(path, "is there already, and no folder");
+  if (empty) return std::optional<CampaignState>();
   if (!std::filesystem::exists(state_path, error)) {
     return Taken(path, "is there already and not empty");
   }
@@ -92,8 +88,32 @@ Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::
     return Taken(path, "holds an unfinished score of something else:\n  there:  " + state.question +
                            "\n  here:   " + AsStored(question));
   }
-  folder.state_ = std::move(state);
-  folder.resumed_ = true;
+  return std::optional(std::move(state));
+}
+
+}  // namespace
+
+Status CampaignFolder::Check(const std::string& path, const std::string& question, bool reopen) {
+  return StateIn(path, question, reopen).status();
+}
+
+Result<CampaignFolder> CampaignFolder::Open(const std::string& path, const std::string& question,
+                                            bool reopen) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  ASSIGN_OR_RETURN(UniqueFd lock, LockFile(path));
+  CampaignFolder folder(path, std::move(lock));
+  folder.made_ = made;
+  ASSIGN_OR_RETURN(std::optional<CampaignState> there, StateIn(path, question, reopen));
+  if (there) {
+    folder.state_ = *std::move(there);
+    folder.resumed_ = true;
+    return folder;
+  }
+  CampaignState state;
+  state.question = AsStored(question);
+  RETURN_IF_ERROR(folder.Save(state));
   return folder;
 }
 

@@ -35,6 +35,9 @@ class CampaignFolder {
   static Result<CampaignFolder> Open(const std::string& path, const std::string& question,
                                      bool reopen = false);
 
+  // Whether Open() would be refused. Makes nothing.
+  static Status Check(const std::string& path, const std::string& question, bool reopen = false);
+
   const std::string& path() const { return path_; }
   bool resumed() const { return resumed_; }
   const CampaignState& state() const { return state_; }

@@ -190,13 +190,13 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
                      .targets = flags->targets,
                      .folder = flags->folder,
                      .identities = {},
-                     .order_seed = flags->order_seed};
+                     .order_seed = flags->order_seed,
+                     .checked = {}};
   for (const Suite::Trace& trace : suite->traces) {
     bench.traces.push_back(campaign.piece);
     bench.traces.back().trace_path = trace.path;
   }
   if (bench.folder.empty()) bench.folder = "bench-" + suite->name;
-  if (const Status free = CheckBenchFolder(bench); !free.ok()) return Fail(free);
   TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
   // All of them before the first byte changes.
@@ -206,6 +206,7 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
       folders.push_back(BenchFolderOf(bench, trace, target));
     }
   }
+  if (const Status can_go = CheckBench(&bench, stop); !can_go.ok()) return Fail(can_go);
   auto identities = AgreeOnTargets(flags->score, bench.traces, bench.targets, folders, stop);
   if (!identities.ok()) return Fail(identities.status());
   bench.identities = *std::move(identities);

@@ -188,8 +188,16 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (Status taken = TakeFlags(given, flags); !taken.ok()) return Fail(taken);
   TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
-  if (Status made = CreateScratchTargets(flags->replay, flags->create, stop); !made.ok())
-    return Fail(made);
+  // Whoever confirms that a target is overwritten is not told afterwards that nothing can be kept.
+  const bool keep = !flags->replay.result_path.empty() && !flags->dry_run;
+  if (keep) {
+    const Result<PartialFile> probe = PartialFile::Create(flags->replay.result_path);
+    if (!probe.ok()) return Fail(probe.status());
+    probe->Remove();
+  }
+  MadeFiles made;
+  const Status created = CreateScratchTargets(flags->replay, flags->create, stop, &made);
+  if (!created.ok()) return Fail(created);
   const Result<ReplayPreview> preview = PreviewReplay(flags->replay, flags->dry_run, stop);
   if (!preview.ok()) return Fail(preview.status());
   TellShared(*preview, "--map DEVICE=TARGET for each, or =none to leave one out");
@@ -197,13 +205,6 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (flags->dry_run) {
     Print(stdout, PreviewText(*preview));
     return kExitOk;
-  }
-  // Whoever confirms that a target is overwritten is not told afterwards that nothing can be kept.
-  const bool keep = !flags->replay.result_path.empty();
-  if (keep) {
-    const Result<PartialFile> probe = PartialFile::Create(flags->replay.result_path);
-    if (!probe.ok()) return Fail(probe.status());
-    probe->Remove();
   }
   if (const std::string text = ExpectedTimeText(flags->replay, *preview); !text.empty()) {
     std::fprintf(stderr, "%s\n", text.c_str());
@@ -213,6 +214,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
       return Fail(confirmed);
   }
   flags->replay.identities = preview->identities;
+  made.Keep();
 
   // The figures are those of the result trace, kept or not.
   std::optional<TempFolder> scratch;

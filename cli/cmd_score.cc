@@ -46,6 +46,10 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   if (campaign.folder.empty()) campaign.folder = DefaultFolder(campaign);
   TellRestoredQueues();
   const std::atomic<bool>& stop = StopOnSignals();
+  // What is refused is refused before a file is made or anything is asked.
+  const auto trace = CheckCampaign(campaign, stop);
+  if (!trace.ok()) return Fail(trace.status());
+  campaign.trace = *trace;
   const auto identities = AgreeOnTargets(options.score, {campaign.piece}, {campaign.target_path},
                                          {campaign.folder}, stop);
   if (!identities.ok()) return Fail(identities.status());

@@ -115,7 +115,7 @@ bool IsSimulatedTarget(const std::string& target_path) {
 
 // A file that is to be made takes the largest of the traces.
 Status CreateScratch(const ScoreFlags& options, const std::vector<TracePiece>& traces,
-                     const std::string& target, const std::atomic<bool>& stop) {
+                     const std::string& target, const std::atomic<bool>& stop, MadeFiles* made) {
   ReplayOptions largest;
   uint64_t largest_bytes = 0;
   std::error_code error;
@@ -131,7 +131,7 @@ Status CreateScratch(const ScoreFlags& options, const std::vector<TracePiece>& t
     largest_bytes = bytes;
     largest = one;
   }
-  return CreateScratchTargets(largest, options.create, stop);
+  return CreateScratchTargets(largest, options.create, stop, made);
 }
 
 // A target that may not be overwritten is looked at once more if a campaign that goes on wrote what
@@ -156,6 +156,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
                                                           const std::vector<std::string>& targets,
                                                           const std::vector<std::string>& folders,
                                                           const std::atomic<bool>& stop) {
+  MadeFiles made;
   std::set<std::string> touched;
   for (const std::string& folder : folders) touched.insert(TargetTouchedBy(folder));
   touched.erase("");
@@ -167,7 +168,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
       RETURN_IF_ERROR(DriveModelNamed(target.substr(sizeof kSimulatedTarget - 1)).status());
       continue;
     }
-    RETURN_IF_ERROR(CreateScratch(options, traces, target, stop));
+    RETURN_IF_ERROR(CreateScratch(options, traces, target, stop, &made));
     for (const TracePiece& trace : traces) {
       ReplayOptions preview;
       SetPiece(trace, target, &preview);
@@ -197,6 +198,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
   if (!to_confirm.targets.empty() && !options.yes) {
     RETURN_IF_ERROR(ConfirmOverwrite(to_confirm, stop));
   }
+  made.Keep();
   return identities;
 }
 

@@ -19,8 +19,14 @@
 
 namespace blktape {
 
+MadeFiles::~MadeFiles() {
+  for (const std::string& path : paths_) {
+    if (unlink(path.c_str()) == 0) Print(stderr, "removed " + path + " again\n");
+  }
+}
+
 Status CreateScratchTargets(const ReplayOptions& options, bool create,
-                            const std::atomic<bool>& stop) {
+                            const std::atomic<bool>& stop, MadeFiles* made) {
   for (const ReplayOptions::Mapping& mapping : options.mappings) {
     const std::string& path = mapping.target_path;
     if (path == "none" || std::filesystem::exists(path)) continue;
@@ -43,6 +49,7 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
     }
     const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
     RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
+    made->Add(path);
     std::fprintf(stderr,
                  "created %s, %s, without content: reads of blocks that were never written\n"
                  "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",

@@ -2,17 +2,35 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "replay/replayer.h"
 
 namespace blktape {
 
+// Files that were made for a run, and go again where it does not come to that.
+class MadeFiles {
+ public:
+  MadeFiles() = default;
+  ~MadeFiles();
+  MadeFiles(const MadeFiles&) = delete;
+  MadeFiles& operator=(const MadeFiles&) = delete;
+
+  void Add(std::string path) { paths_.push_back(std::move(path)); }
+  // The run begins: they stay.
+  void Keep() { paths_.clear(); }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
 // Makes those target files of `options` that do not exist, as large as the trace wants; their
 // blocks are not there until they are written, which it says on stderr. kNotFound if one does not
 // exist and `create` was not asked for.
 Status CreateScratchTargets(const ReplayOptions& options, bool create,
-                            const std::atomic<bool>& stop);
+                            const std::atomic<bool>& stop, MadeFiles* made);
 
 // Warns on stderr of recorded devices that share the addresses of a target: what one wrote the
 // other reads, and they conflict where the recording had no conflict. `way_out` may be empty.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/invalid_reason.h"
@@ -432,6 +433,31 @@ TEST_F(CampaignTest, ALossyRecordingIsRefusedBeforeTheFirstRunUnlessTheLossIsAcc
   EXPECT_TRUE(accepted->valid());
   EXPECT_EQ(accepted->lost_events, 3u);
   EXPECT_THAT(ScoreText(*accepted), HasSubstr("accepted by --accept-loss"));
+}
+
+TEST_F(CampaignTest, WhatIsRefusedIsKnownBeforeTheTargetIsOpenedAndMakesNothing) {
+  WriteRecording(/*lossy=*/true);
+  const auto lossy = CheckCampaign(options_, stop_);
+  EXPECT_THAT(lossy.status().message(), HasSubstr("rule 2: the recording lost 3 events"));
+  EXPECT_FALSE(std::filesystem::exists(options_.folder));
+  WriteRecording();
+  options_.reference_folder = folder_ + "/nowhere";
+  EXPECT_EQ(CheckCampaign(options_, stop_).status().code(), StatusCode::kNotFound);
+  options_.reference_folder.clear();
+  options_.state = "new";
+  EXPECT_EQ(CheckCampaign(options_, stop_).status().code(), StatusCode::kInvalidArgument);
+  options_.state = "as-is";
+  const std::string trace = std::exchange(options_.piece.trace_path, "-");
+  EXPECT_THAT(CheckCampaign(options_, stop_).status().message(), HasSubstr("read more than once"));
+  options_.piece.trace_path = trace;
+  const auto good = CheckCampaign(options_, stop_);
+  ASSERT_TRUE(good.ok()) << good.status().message();
+  EXPECT_FALSE(std::filesystem::exists(options_.folder));
+  options_.trace = *good;
+  const auto report = Run(Drive([](uint32_t) { return kReferenceNs / 2; }));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_NEAR(report->score->score, 2000, 1e-6);
+  EXPECT_EQ(CheckCampaign(options_, stop_).status().code(), StatusCode::kAlreadyExists);
 }
 
 TEST_F(CampaignTest, AStopLeavesAnInvalidReportAndTheSameCallGoesOnWithoutLosingARun) {

@@ -336,6 +336,21 @@ class TraceToolsTest(unittest.TestCase):
                 info = json.loads(blktape.ok("info", "--json", self.path(words[0] + ".tape"), accept=(3,)).stdout)
                 self.assertTrue(info["recovered"])
 
+    def test_what_is_refused_leaves_no_made_file(self):
+        trace = self.desktop(20)
+        target = self.path("scratch.img")
+        for said, words in (
+                ("somebody waits for, and a score takes", ["score", trace, "-o", self.path("score")]),
+                ("somebody waits for, and a score takes", ["bench", trace, "-o", self.path("bench")]),
+                ("already exists", ["replay", trace, "-o", trace])):
+            done = blktape.run(*words, "--target", target, "--create")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertNotIn("created", done.stderr)
+            self.assertFalse(os.path.exists(target), words)
+        blktape.ok("replay", trace, "--target", target, "--create", "--dry-run")
+        self.assertFalse(os.path.exists(target))
+
     def test_nothing_is_overwritten(self):
         trace = self.recording()
         with open(self.path("there.tape"), "w", encoding="utf-8") as file:
