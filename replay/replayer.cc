@@ -34,6 +34,7 @@
 #include "replay/payload_fill.h"
 #include "replay/plan/host_part.h"
 #include "replay/plan/plan.h"
+#include "replay/progress_meter.h"
 #include "replay/run.h"
 #include "replay/setup.h"
 #include "replay/target/queue_settings.h"
@@ -234,46 +235,30 @@ class HealthWatch {
   const std::optional<uint64_t> cpu_throttles_;
 };
 
-class ProgressMeter {
- public:
-  ProgressMeter(const ReplayOptions& options, const ReplaySetup& setup)
-      : options_(options), setup_(setup), start_ns_(Now()) {}
-
-  ReplayProgress Read(const IssueLanes::Live& live) const {
-    ReplayProgress progress{.elapsed_ns = Now() - start_ns_,
-                            .issued = live.issued,
-                            .completed = live.completed,
-                            .errors = live.errors,
-                            .in_flight = live.in_flight,
-                            .bytes = live.bytes,
-                            .lateness_max_ns = live.lateness_max_ns};
-    progress.fraction = std::min(1.0, Fraction(progress));
-    return progress;
-  }
-
- private:
-  static int64_t Now() { return Clock::Monotonic()->NowNs(); }
-  static double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-  double Fraction(const ReplayProgress& progress) const {
-    if (options_.duration_ns) {
-      return Share(static_cast<double>(progress.elapsed_ns),
-                   static_cast<double>(*options_.duration_ns));
+// What is known of the length before the first I/O.
+Result<ProgressMeter::Length> FindLength(const ReplayOptions& options, const ReplaySetup& setup,
+                                         const std::atomic<bool>& stop) {
+  ProgressMeter::Length length{
+      .limit_ns = options.duration_ns, .schedule_ns = {}, .expected = {}, .ios = setup.records};
+  const bool timed = options.rule == TimingRule::kTimed;
+  if (timed && !options.idle_cap_ns) {
+    if (setup.span_ns) {
+      length.schedule_ns =
+          static_cast<int64_t>(static_cast<double>(*setup.span_ns) / options.speed);
     }
-    if (options_.rule == TimingRule::kTimed && !options_.idle_cap_ns && setup_.span_ns) {
-      const auto span_ns = static_cast<double>(*setup_.span_ns) / options_.speed;
-      // The schedule tells how long it takes, whatever lies in a pause of it.
-      return Share(static_cast<double>(progress.elapsed_ns), span_ns);
-    }
-    return setup_.records
-               ? Share(static_cast<double>(progress.issued), static_cast<double>(*setup_.records))
-               : 0;
+    return length;
   }
-
-  const ReplayOptions& options_;
-  const ReplaySetup& setup_;
-  const int64_t start_ns_;
-};
+  const bool thinks = IsPunctual(options.rule) || options.keep_think_time;
+  // A generator makes its I/Os anew, and a replay without an end has no length.
+  if (!thinks || options.loops == 0 || options.workload) return length;
+  Result<ExpectedTimes> expected = FindExpectedTimes(options, setup.plan, stop);
+  // What cannot be read, the replay itself tells in its place.
+  if (expected.status().code() == StatusCode::kCancelled) return expected.status();
+  if (!expected.ok()) return length;
+  length.expected = *std::move(expected);
+  if (timed) length.schedule_ns = length.expected.total_ns();
+  return length;
+}
 
 uint64_t SectorsOf(const proto::ReplayOutcome& outcome) {
   return outcome.issued_bytes() / kSectorBytes;
@@ -322,6 +307,11 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                                      const std::atomic<bool>& stop,
                                      const std::function<void(const ReplayProgress&)>& progress) {
   Clock* clock = Clock::Monotonic();
+  ProgressMeter::Length length;
+  if (progress) {
+    ASSIGN_OR_RETURN(length, FindLength(options, *setup, stop));
+  }
+  ProgressMeter meter(std::move(length));
   // Before the engine, so that it is drained before the settings go back, however this ends.
   ASSIGN_OR_RETURN(const std::unique_ptr<QueueSettingsScope> queues, SetQueues(options, setup));
   EngineOptions engine_options;
@@ -413,9 +403,19 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
                        // What was read is looked at before its buffer goes back.
                        .returns_buffers = !verifier,
                        .recorder = &recorder_thread});
-  const ProgressMeter meter(options, *setup);
+  const int64_t start_ns = clock->NowNs();
   while (!lanes->EndWithin(kProgressEvery)) {
-    if (progress) progress(meter.Read(lanes->ReadLive()));
+    if (!progress) continue;
+    const IssueLanes::Live live = lanes->ReadLive();
+    const int64_t elapsed_ns = clock->NowNs() - start_ns;
+    progress({.fraction = meter.Fraction(elapsed_ns, live.issued),
+              .elapsed_ns = elapsed_ns,
+              .issued = live.issued,
+              .completed = live.completed,
+              .errors = live.errors,
+              .in_flight = live.in_flight,
+              .bytes = live.bytes,
+              .lateness_max_ns = live.lateness_max_ns});
   }
   const Status issued = lanes->Join();
   const std::optional<int64_t> stolen_ns = stolen.Ns();

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "replay/engine/engine_options.h"
 #include "replay/issue/lane_progress.h"
+#include "replay/plan/schedule.h"
 #include "replay/plan/trace_stream.h"
 
 namespace blktape {
@@ -497,6 +498,24 @@ Result<Footprint> FindFootprint(const ReplayOptions& options, const std::atomic<
     if (whole) return *std::move(whole);
   }
   return PassOver(options, {}, stop);
+}
+
+Result<ExpectedTimes> FindExpectedTimes(const ReplayOptions& options, const PlanOptions& plan,
+                                        const std::atomic<bool>& stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream,
+                   OpenStream(options, /*one_pass=*/false));
+  Schedule schedule(plan.speed, plan.idle_cap_ns);
+  ExpectedTimes times;
+  IoRecord record;
+  uint64_t ordinal = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
+    if (!more) return times;
+    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+    // Skipped I/Os keep their time.
+    const int64_t due_ns = schedule.Advance(record);
+    if (Plan::SkipReason(plan, record) == nullptr) times.Add(due_ns);
+  }
 }
 
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {

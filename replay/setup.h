@@ -11,6 +11,7 @@
 #include "replay/plan/footprint.h"
 #include "replay/plan/plan.h"
 #include "replay/plan/record_stream.h"
+#include "replay/progress_meter.h"
 #include "replay/replay_options.h"
 #include "replay/target/target.h"
 
@@ -35,6 +36,11 @@ struct ReplaySetup {
 // target or the trace does not allow it; the message says what to do. kCancelled when `stop`
 // becomes true.
 Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<bool>& stop);
+
+// When the I/Os of this replay are expected by the recording's own times. Reads the whole trace.
+// kCancelled when `stop` becomes true.
+Result<ExpectedTimes> FindExpectedTimes(const ReplayOptions& options, const PlanOptions& plan,
+                                        const std::atomic<bool>& stop);
 
 // Puts the trace's SHA-256 into `named`. Reads the whole trace, so a preview does not call this.
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup);
