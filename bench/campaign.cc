@@ -209,6 +209,7 @@ class Campaign {
       RETURN_IF_ERROR(Prepare(cycle));
       if (!report_.invalid_reasons.empty() || stop_.load()) break;
       RETURN_IF_ERROR(RunCycle(cycle));
+      TellLeft();
       // More cycles mend nothing: the score stays invalid.
       if (!report_.invalid_reasons.empty()) break;
       EndFirstStage();
@@ -234,7 +235,11 @@ class Campaign {
   }
 
   void TellPlan() {
-    if (events_.on_plan) events_.on_plan(wanted_, EstimateNs());
+    if (events_.on_plan) events_.on_plan(wanted_, Estimate());
+  }
+
+  void TellLeft() {
+    if (events_.on_left) events_.on_left(Estimate());
   }
 
   // Of a published score: its spread alone decides how many cycles there are.
@@ -485,9 +490,11 @@ class Campaign {
         });
     if (report.status().code() == StatusCode::kCancelled) return OkStatus();  // and it is told
     if (!report.ok()) return report.status();
+    if (!report->resumed) preparation_ns_ = report->took_ns;
     state.prepared.push_back(cycle);
     state.unsteady = prepare.state == PrepareOptions::State::kUsed && !report->steady;
     RETURN_IF_ERROR(folder_->Save(state));
+    TellLeft();
     if (state.unsteady) Unsteady();
     return OkStatus();
   }
@@ -580,7 +587,12 @@ class Campaign {
       Count(report_.runs.back(), TimedKind(), timed);
       return OkStatus();
     }
+    timed_ns_ = timed.profile.observed_ns;
+    within_cycle_ = true;
+    TellLeft();
     ASSIGN_OR_RETURN(const RunCosts max, RunOnTarget(cycle, RunKind::kMax));
+    within_cycle_ = false;
+    cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
     Result<std::vector<SegmentCosts>> costs = CycleCosts(timed, max);
     if (!stop_.load() && costs.ok() && Repeats(cycle, *costs)) return OkStatus();
     Count(*(report_.runs.end() - 2), TimedKind(), timed);
@@ -593,19 +605,40 @@ class Campaign {
     }
     report_.cycles.push_back(std::move(costs).value());
     report_.waits_ns.push_back(WaitOf(report_.cycles.back(), timed));
-    cycle_ns_ = timed.profile.observed_ns + max.profile.observed_ns;
     Rate();
     return OkStatus();
   }
 
-  int64_t EstimateNs() const {
-    const int64_t cycle_ns = cycle_ns_.value_or(report_.segmentation.observed_ns);
-    const auto left = static_cast<int64_t>(wanted_ - report_.cycles.size());
-    if (simulated()) return left * cycle_ns;
+  // Those that are still to be done, of the cycles that are left.
+  int64_t PreparationsLeft(uint64_t cycles_left) const {
+    if (options_.state == "as-is") return 0;
+    const std::vector<uint64_t>& done = folder_->state().prepared;
+    const uint64_t first = report_.cycles.size() + report_.repeated.size() + 1;
+    int64_t left = 0;
+    for (uint64_t cycle = first; cycle < first + cycles_left; ++cycle) {
+      if (cycle > 1 && !options_.prepare_each_cycle) break;
+      if (std::find(done.begin(), done.end(), cycle) == done.end()) ++left;
+    }
+    return left;
+  }
+
+  CampaignEstimate Estimate() const {
+    const uint64_t left = wanted_ - std::min<uint64_t>(wanted_, report_.cycles.size());
+    int64_t cycle_ns = cycle_ns_.value_or(report_.segmentation.observed_ns);
+    // A closed run alone may take longer than both of the reference's.
+    if (within_cycle_) cycle_ns = std::max(cycle_ns, timed_ns_);
     std::error_code none;
     const bool measures_host =
         !options_.open_loop && std::filesystem::is_block_file(options_.target_path, none);
-    return left * (cycle_ns + 2 * options_.pause_ns + (measures_host ? kHostMeasureNs : 0));
+    const int64_t pause_ns = simulated() ? 0 : options_.pause_ns;
+    const int64_t before_timed_ns = pause_ns + (measures_host && !simulated() ? kHostMeasureNs : 0);
+    CampaignEstimate estimate;
+    estimate.ns = static_cast<int64_t>(left) * (cycle_ns + before_timed_ns + pause_ns);
+    if (within_cycle_) estimate.ns -= timed_ns_ + before_timed_ns;
+    const int64_t preparations = PreparationsLeft(left);
+    estimate.plus_preparation = preparations > 0 && !preparation_ns_;
+    estimate.ns += preparations * preparation_ns_.value_or(0);
+    return estimate;
   }
 
   CampaignOptions options_;
@@ -620,6 +653,9 @@ class Campaign {
   uint64_t wanted_ = 0;           // cycles that count
   bool first_stage_over_ = false;
   std::optional<int64_t> cycle_ns_;            // how long both runs took, of what ran last
+  std::optional<int64_t> preparation_ns_;      // how long the last one took
+  bool within_cycle_ = false;                  // its first run is done, its second is not:
+  int64_t timed_ns_ = 0;                       // how long the first one took
   std::optional<MeasuredReference> measured_;  // absent: the reference is simulated
   std::vector<double> reference_log_scores_;   // of a measured reference by the same rule
   std::optional<proto::Header> manifest_;      // of the first run on the target

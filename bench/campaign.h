@@ -84,13 +84,22 @@ struct CampaignTools {
   Clock* clock;  // for the pauses
 };
 
+// How long a campaign still takes.
+struct CampaignEstimate {
+  int64_t ns = 0;  // by the last cycle on the target; before there is one by the reference's
+  // Preparations come to that, of which no one knows yet how long one takes.
+  bool plus_preparation = false;
+};
+
 // Told what goes on; everything may be empty.
 struct CampaignEvents {
   // An unfinished campaign goes on, of which so many runs are done.
   std::function<void(uint64_t runs_done)> on_resume;
-  // Before the first run on the target, with an estimate of how long `cycles` cycles take. Again
-  // where the first stage of a published score has told how many there are.
-  std::function<void(uint64_t cycles, int64_t estimated_ns)> on_plan;
+  // Before the first run on the target: so many cycles in all. Again where the first stage of a
+  // published score has told how many there are.
+  std::function<void(uint64_t cycles, const CampaignEstimate& left)> on_plan;
+  // Whenever more is known: after a preparation, the first run of a cycle, a cycle.
+  std::function<void(const CampaignEstimate& left)> on_left;
   std::function<void(const std::string& label)> on_run;
   // A cycle was spoiled and will be measured again.
   std::function<void(const RepeatedCycle& cycle)> on_repeat;

@@ -145,7 +145,9 @@ int RunPrepareVerb(PrepareFlags* flags, const Flags& given) {
     ProgressLine line;
     return RunPrepare(prepare, stop, [&line](const PrepareProgress& now) {
       line.Show(now.phase + "  " + std::to_string(static_cast<int>(now.fraction * 100)) + " %  " +
-                FormatBytes(now.bytes_per_second) + "/s");
+                FormatBytes(now.bytes_per_second) + "/s" +
+                (now.least_left_ns ? "  at least " + FormatDurationNs(*now.least_left_ns) + " left"
+                                   : ""));
     });
   }();
   if (!report.ok()) {

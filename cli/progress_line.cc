@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/clock.h"
 #include "base/text_layout.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -23,15 +22,15 @@ bool TerminalTakesEscapes() {
 
 }  // namespace
 
-ProgressLine::ProgressLine()
-    : live_(TerminalTakesEscapes()), next_line_ns_(Clock::Monotonic()->NowNs() + kLogEveryNs) {}
+ProgressLine::ProgressLine(Clock* clock)
+    : clock_(clock), live_(TerminalTakesEscapes()), next_line_ns_(clock->NowNs() + kLogEveryNs) {}
 
 ProgressLine::~ProgressLine() { Clear(); }
 
 void ProgressLine::Show(std::string_view text) {
   const std::string plain = ToPrintable(text);
   if (!live_) {
-    const int64_t now_ns = Clock::Monotonic()->NowNs();
+    const int64_t now_ns = clock_->NowNs();
     if (now_ns < next_line_ns_) return;
     next_line_ns_ = now_ns + kLogEveryNs;
     std::fprintf(stderr, "%s\n", plain.c_str());

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+
 namespace blktape {
 
 // How far a long piece of work is, on stderr. On a terminal one line is written over and over, cut
@@ -12,7 +14,7 @@ namespace blktape {
 // any escape. One thread.
 class ProgressLine {
  public:
-  ProgressLine();
+  explicit ProgressLine(Clock* clock = Clock::Monotonic());
   // Removes the line.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
@@ -25,6 +27,7 @@ class ProgressLine {
   void Clear();
 
  private:
+  Clock* const clock_;
   const bool live_;
   bool shown_ = false;
   int64_t next_line_ns_ = 0;  // not live: when the next line may come

@@ -224,8 +224,7 @@ CampaignTools CampaignProgress::Tools() {
 
 std::string CampaignProgress::Left() {
   const std::lock_guard lock(mutex_);
-  const int64_t left_ns = end_ns_ - Clock::Monotonic()->NowNs();
-  return left_ns > kNanosPerSecond ? ", about " + FormatDurationNs(left_ns) + " left in all" : "";
+  return left_.Text(clock_->NowNs());
 }
 
 void CampaignProgress::Say(const std::string& text) {
@@ -245,9 +244,15 @@ void CampaignProgress::Show(const std::string& text) {
 CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
                                           const std::string& prefix) {
   const bool simulated = IsSimulatedTarget(campaign.target_path);
-  // What this campaign has added to the end of all, and how long one cycle of it takes.
-  const auto planned_ns = std::make_shared<int64_t>(0);
-  const auto cycle_ns = std::make_shared<int64_t>(0);
+  const size_t number = [this] {
+    const std::lock_guard lock(mutex_);
+    return campaigns_++;
+  }();
+  const auto left = [this, simulated, number](const CampaignEstimate& estimate) {
+    if (simulated) return;  // in no time
+    const std::lock_guard lock(mutex_);
+    left_.Tell(number, estimate, clock_->NowNs());
+  };
   return {
       .on_resume =
           [this, folder = campaign.folder](uint64_t runs_done) {
@@ -255,22 +260,18 @@ CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
                 FormatCounted(runs_done, "run") + " done");
           },
       .on_plan =
-          [this, simulated, planned_ns, cycle_ns, target = campaign.target_path](
-              uint64_t cycles, int64_t estimated_ns) {
-            if (simulated) return;  // in no time
-            Say(FormatCounted(cycles, "cycle") + " on " + target + ": about " +
-                FormatDurationNs(estimated_ns) + " left");
-            const std::lock_guard lock(mutex_);
-            *cycle_ns = estimated_ns / static_cast<int64_t>(std::max<uint64_t>(cycles, 1));
-            if (end_ns_ == 0) end_ns_ = Clock::Monotonic()->NowNs();
-            end_ns_ += estimated_ns - std::exchange(*planned_ns, estimated_ns);
+          [this, simulated, left, target = campaign.target_path](uint64_t cycles,
+                                                                 const CampaignEstimate& estimate) {
+            if (simulated) return;
+            Say(FormatCounted(cycles, "cycle") + " on " + target + ": " +
+                EstimateText(estimate, ""));
+            left(estimate);
           },
+      .on_left = left,
       .on_run = [this, prefix](const std::string& label) { Show(prefix + label); },
       .on_repeat =
-          [this, prefix, cycle_ns](const RepeatedCycle& cycle) {
+          [this, prefix](const RepeatedCycle& cycle) {
             Say(prefix + "measured again: " + cycle.reasons.front().Sentence());
-            const std::lock_guard lock(mutex_);
-            end_ns_ += *cycle_ns;
           },
       .on_progress =
           [this, prefix](const std::string& label, const ReplayProgress& now) {
@@ -279,7 +280,10 @@ CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
       .on_prepare_progress =
           [this, prefix](const std::string& label, const PrepareProgress& now) {
             Show(prefix + label + ", " + now.phase + ": " +
-                 std::to_string(static_cast<int>(now.fraction * 100)) + " %");
+                 std::to_string(static_cast<int>(now.fraction * 100)) + " %" +
+                 (now.least_left_ns
+                      ? ", at least " + FormatDurationNs(*now.least_left_ns) + " of it left"
+                      : ""));
           },
   };
 }

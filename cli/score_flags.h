@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -8,11 +9,13 @@
 #include <vector>
 
 #include "analysis/score_report.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "bench/campaign.h"
 #include "bench/piece.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "cli/time_left.h"
 
 namespace blktape {
 
@@ -53,6 +56,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
 // What campaigns tell on stderr while they run. Thread-safe; must outlive them.
 class CampaignProgress {
  public:
+  explicit CampaignProgress(Clock* clock = Clock::Monotonic()) : clock_(clock), line_(clock) {}
   // `prefix` stands before each line, for instance the target's name.
   CampaignEvents EventsOf(const CampaignOptions& campaign, const std::string& prefix);
   // Those of replay/. Before the first run on a real target they look at the host, for 2 s, and
@@ -65,12 +69,13 @@ class CampaignProgress {
  private:
   void Say(const std::string& text);
   void Show(const std::string& text);
-  // Of all campaigns, repeats included: how long it may still take.
   std::string Left();
 
+  Clock* const clock_;
   std::mutex mutex_;
   ProgressLine line_;
-  int64_t end_ns_ = 0;
+  TimeLeft left_;
+  size_t campaigns_ = 0;
   std::once_flag looked_;
   Status look_;
   std::string host_;

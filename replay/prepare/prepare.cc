@@ -85,6 +85,7 @@ class Preparation {
       : options_(options), stop_(stop), progress_(progress) {}
 
   Result<PrepareReport> Run() {
+    const int64_t began_ns = Clock::Monotonic()->NowNs();
     RETURN_IF_ERROR(Open());
     // Applied once for the whole preparation, so that all rounds are measured under the same
     // settings.
@@ -95,6 +96,7 @@ class Preparation {
     RETURN_IF_ERROR(Idle());
     report_.settings_not_restored = queue->Restore();
     if (!options_.progress_path.empty()) unlink(options_.progress_path.c_str());
+    report_.took_ns = Clock::Monotonic()->NowNs() - began_ns;
     return report_;
   }
 
@@ -163,6 +165,16 @@ class Preparation {
     return false;
   }
 
+  std::optional<int64_t> LeftAfter(const ReplayProgress& now, uint64_t bytes_per_second,
+                                   uint64_t whole_bytes) const {
+    if (!then_ns_) return std::nullopt;
+    if (whole_bytes == 0) {
+      return *then_ns_ + std::max<int64_t>(0, options_.round_ns - now.elapsed_ns);
+    }
+    const uint64_t left_bytes = whole_bytes - std::min(now.bytes, whole_bytes);
+    return LeastLeftNs(left_bytes + then_bytes_, bytes_per_second, *then_ns_);
+  }
+
   Result<proto::ReplayOutcome> Replay(ReplayOptions run, const std::string& phase,
                                       const std::function<Status(uint64_t done_bytes)>& save,
                                       uint64_t whole_bytes) {
@@ -179,12 +191,13 @@ class Preparation {
     const auto tell = [&](const ReplayProgress& now) {
       if (progress_) {
         const double seconds = std::max(1e-9, static_cast<double>(now.elapsed_ns) / 1e9);
-        progress_(
-            {.phase = phase,
-             .fraction = whole_bytes == 0
-                             ? now.fraction
-                             : static_cast<double>(now.bytes) / static_cast<double>(whole_bytes),
-             .bytes_per_second = static_cast<uint64_t>(static_cast<double>(now.bytes) / seconds)});
+        const auto speed = static_cast<uint64_t>(static_cast<double>(now.bytes) / seconds);
+        progress_({.phase = phase,
+                   .fraction = whole_bytes == 0 ? now.fraction
+                                                : static_cast<double>(now.bytes) /
+                                                      static_cast<double>(whole_bytes),
+                   .bytes_per_second = speed,
+                   .least_left_ns = LeftAfter(now, speed, whole_bytes)});
       }
       const int64_t now_ns = Clock::Monotonic()->NowNs();
       if (!save || now_ns - saved_ns < kSaveEveryNs || !save_status.ok()) return;
@@ -220,8 +233,16 @@ class Preparation {
     return OkStatus();
   }
 
+  // Of the rounds that it takes at the least, after so many.
+  int64_t RoundsNs(size_t done) const {
+    const auto least = std::min<size_t>(kSteadyWindow, options_.max_rounds);
+    return done >= least ? 0 : static_cast<int64_t>(least - done) * options_.round_ns;
+  }
+
   Status MakeUsed() {
     for (uint32_t pass = 1; pass <= options_.fill_passes; ++pass) {
+      then_bytes_ = (options_.fill_passes - pass) * span_bytes_;
+      then_ns_ = RoundsNs(report_.rounds_iops.size()) + options_.idle_ns;
       RETURN_IF_ERROR(SweepPhase(
           fmt::format("fill {} of {}", pass, options_.fill_passes), span_bytes_,
           [this](uint64_t from) {
@@ -236,6 +257,7 @@ class Preparation {
       report_.steady = report_.window.steady;
       if (report_.steady || report_.rounds_iops.size() >= options_.max_rounds) return OkStatus();
       const size_t round = report_.rounds_iops.size() + 1;
+      then_ns_ = RoundsNs(round) + options_.idle_ns;
       RETURN_IF_ERROR(Save("random writes", 0));
       ReplayOptions run;
       run.workload = WorkloadSpec{.read_share = 0,
@@ -272,6 +294,7 @@ class Preparation {
         &report_.discarded_bytes));
     if (!has_trace) return OkStatus();
     const BlockSet& blocks = reads.blocks();
+    then_ns_ = options_.idle_ns;
     return SweepPhase(
         "write what is read first", blocks.size() * BlockSet::kBlockBytes,
         [this, &blocks](uint64_t from) -> Steps {
@@ -317,7 +340,7 @@ class Preparation {
   }
 
   Result<ReadsBeforeWrites> FindReadsBeforeWrites() {
-    if (progress_) progress_({.phase = "reading the trace", .fraction = 0, .bytes_per_second = 0});
+    if (progress_) progress_({.phase = "reading the trace", .least_left_ns = {}});
     ASSIGN_OR_RETURN(const ReplayOptions trace, OptionsOfTrace());
     ASSIGN_OR_RETURN(const ReplaySetup setup, SetUpReplay(trace, stop_));
     Plan plan(setup.stream.get(), setup.plan);
@@ -345,7 +368,8 @@ class Preparation {
         progress_({.phase = "idle",
                    .fraction = static_cast<double>(now_ns - start_ns) /
                                static_cast<double>(options_.idle_ns),
-                   .bytes_per_second = 0});
+                   .bytes_per_second = 0,
+                   .least_left_ns = start_ns + options_.idle_ns - now_ns});
       }
       clock->SleepUntilNs(std::min(now_ns + kNanosPerSecond / 2, start_ns + options_.idle_ns));
     }
@@ -357,6 +381,9 @@ class Preparation {
   const std::function<void(const PrepareProgress&)>& progress_;
   PrepareReport report_;
   PrepareJournal journal_;
+  // Of the phases after this one: bytes at this one's speed, and then the rest; absent: not known.
+  uint64_t then_bytes_ = 0;
+  std::optional<int64_t> then_ns_;
   std::string resume_phase_;  // all phases before it are done
   // The target's identity, because each of the many runs opens it again.
   std::map<std::string, std::string> identities_;
@@ -366,6 +393,14 @@ class Preparation {
 };
 
 }  // namespace
+
+std::optional<int64_t> LeastLeftNs(uint64_t bytes, uint64_t bytes_per_second, int64_t then_ns) {
+  if (bytes == 0) return then_ns;
+  if (bytes_per_second == 0) return std::nullopt;
+  const double seconds = static_cast<double>(bytes) / static_cast<double>(bytes_per_second);
+  constexpr double kLongestS = 1e9;
+  return then_ns + static_cast<int64_t>(std::min(seconds, kLongestS) * 1e9);
+}
 
 Result<PrepareReport> RunPrepare(const PrepareOptions& options, const std::atomic<bool>& stop,
                                  const std::function<void(const PrepareProgress&)>& progress) {

@@ -39,10 +39,18 @@ struct PrepareProgress {
   std::string phase;    // "fill 1 of 2", "random writes, round 3", "idle"
   double fraction = 0;  // of the phase
   uint64_t bytes_per_second = 0;
+  // How long the preparation still takes at the least; absent where nobody knows the speed of what
+  // follows.
+  std::optional<int64_t> least_left_ns;
 };
+
+// So many bytes are to be moved at this speed, and then follows what takes its time at any speed.
+// Absent: the speed is not known yet.
+std::optional<int64_t> LeastLeftNs(uint64_t bytes, uint64_t bytes_per_second, int64_t then_ns);
 
 struct PrepareReport {
   bool resumed = false;
+  int64_t took_ns = 0;  // this call
   uint64_t filled_bytes = 0;
   uint64_t discarded_bytes = 0;
   uint64_t prefilled_bytes = 0;     // kFresh

@@ -146,6 +146,7 @@ class CampaignTest : public ::testing::Test {
       calls_.push_back(options.state == PrepareOptions::State::kUsed ? "prepare used"
                                                                      : "prepare fresh");
       PrepareReport report;
+      report.took_ns = preparation_ns_;
       report.steady = steady_;
       return report;
     };
@@ -174,6 +175,7 @@ class CampaignTest : public ::testing::Test {
   std::function<void(uint32_t, proto::Device*)> describe_ = [](uint32_t, proto::Device*) {};
   std::function<int64_t(uint32_t)> lateness_ns_ = [](uint32_t) { return 0; };
   std::function<bool(uint32_t)> takes_host_out_ = [](uint32_t) { return true; };
+  int64_t preparation_ns_ = 0;  // that it takes
   bool steady_ = true;
   bool stopped_early_ = false;
   CampaignEvents events_;
@@ -240,6 +242,52 @@ TEST_F(CampaignTest, RunsAlternateAfterAPauseEach) {
               ElementsAre("reference 0 closed", "reference 0 max", "cycle 1 closed", "cycle 1 max",
                           "cycle 2 closed", "cycle 2 max", "cycle 3 closed", "cycle 3 max"));
   EXPECT_EQ(clock_.NowNs(), 6 * options_.pause_ns);
+}
+
+// A run goes from the first arrival to the last completion. At the recorded times: 4,399 ms and an
+// I/O; at maximum speed 4,400 I/Os one after another. Before each run are 5 s.
+TEST_F(CampaignTest, HowLongItTakesGoesByTheLastRealCycleOnceThereIsOne) {
+  std::vector<int64_t> left_us;
+  const auto tell = [&left_us](const CampaignEstimate& left) {
+    EXPECT_FALSE(left.plus_preparation);
+    left_us.push_back(left.ns / 1000);
+  };
+  events_.on_plan = [&](uint64_t cycles, const CampaignEstimate& left) {
+    EXPECT_EQ(cycles, 3u);
+    tell(left);
+  };
+  events_.on_left = tell;
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return kNanosPerMilli; })).ok());
+  EXPECT_THAT(left_us, ElementsAre(
+                           // By the reference, of 0.2 ms an I/O: 3 (4,399.2 + 880 + 10,000) ms.
+                           45'837'600,
+                           // The first run took 4,400 ms and its pause, of these.
+                           36'437'600,
+                           // A cycle takes 2 x 4,400 ms and the pauses.
+                           37'600'000, 28'200'000, 18'800'000, 9'400'000, 0));
+}
+
+TEST_F(CampaignTest, APreparationComesToTheEstimateOnceItIsKnownHowLongOneTakes) {
+  options_.state = "used";
+  options_.prepare_each_cycle = true;
+  options_.cycles = 2;
+  preparation_ns_ = 420 * kNanosPerSecond;
+  std::vector<std::string> left_s;
+  const auto tell = [&left_s](const CampaignEstimate& left) {
+    left_s.push_back(std::to_string(left.ns / kNanosPerSecond) +
+                     (left.plus_preparation ? " and unknown" : ""));
+  };
+  events_.on_plan = [&](uint64_t, const CampaignEstimate& left) { tell(left); };
+  events_.on_left = tell;
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return kNanosPerMilli; })).ok());
+  // A cycle of the reference 15.28 s, of the drive 18.8 s, of which its first run 9.4 s.
+  EXPECT_THAT(left_s, ElementsAre("30 and unknown", "450", "441", "438", "18", "9", "0"));
+
+  left_s.clear();
+  options_.prepare_each_cycle = false;
+  options_.folder = folder_ + "/once";
+  ASSERT_TRUE(Run(Drive([](uint32_t) { return kNanosPerMilli; })).ok());
+  EXPECT_THAT(left_s, ElementsAre("30 and unknown", "30", "21", "18", "9", "0"));
 }
 
 TEST_F(CampaignTest, ThePublishedScoresFirstStageAloneTellsHowManyCyclesThereAre) {

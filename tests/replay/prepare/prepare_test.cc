@@ -117,6 +117,14 @@ TEST(PrepareTest, ATraceThatDoesNotFitIsRefusedWhileTheTargetHoldsWhatItHeld) {
   EXPECT_EQ(Content(options.target_path, 0, 1), "x");
 }
 
+TEST(PrepareTest, TimeLeftIsKnownWithTheSpeed) {
+  EXPECT_EQ(LeastLeftNs(3'000, 0, 5'000), std::nullopt);
+  EXPECT_EQ(LeastLeftNs(3'000, 1'000, 5'000), 3'000'005'000);
+  EXPECT_EQ(LeastLeftNs(0, 0, 5'000), 5'000);
+  // An end of time is no overflow.
+  EXPECT_GT(LeastLeftNs(UINT64_MAX, 1, 5'000), 0);
+}
+
 TEST(PrepareTest, AStoppedPreparationGoesOnWhereItWas) {
   const std::string target = SparseFile("resume.img", 16 * kMiB);
   PrepareOptions options = Quick(target);
