@@ -16,7 +16,8 @@ std::string TimesDigits(double ratio) { return fmt::format("{:.2f}", ratio); }
 
 std::string ScoreDigits(const std::optional<double>& score) {
   if (!score) return "none";
-  return *score >= 1000 ? fmt::format("{:.0f}", *score) : FormatNumber(*score);
+  // Three digits of 999.6 are 1,000 to FormatNumber.
+  return *score >= 999.5 ? fmt::format("{:.0f}", *score) : FormatNumber(*score);
 }
 
 std::string IntervalText(const std::optional<double>& low, const std::optional<double>& high) {

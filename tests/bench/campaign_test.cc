@@ -225,6 +225,22 @@ TEST(ScoreReportTest, ARecordingOfNoLengthHasNoWorkday) {
   EXPECT_EQ(report.storage_wait_s_per_workday(), 288);
 }
 
+TEST(ScoreReportTest, AScoreBelowAThousandHasThreeDigitsOneAboveIsWhole) {
+  const auto line = [](double score) {
+    ScoreReport report;
+    report.score.emplace().score = score;
+    report.score->ci_low = score / 10;
+    report.score->ci_high = score * 10;
+    const std::string text = ScoreText(report);
+    return text.substr(0, text.find(','));
+  };
+  EXPECT_EQ(line(0.76923), "Score         0.769   95 % interval 0.0769 to 7.69");
+  EXPECT_EQ(line(12.3457), "Score         12.3   95 % interval 1.23 to 123");
+  EXPECT_EQ(line(344.2), "Score         344   95 % interval 34.4 to 3442");
+  EXPECT_EQ(line(1000), "Score         1000   95 % interval 100 to 10000");
+  EXPECT_EQ(line(12345.6), "Score         12346   95 % interval 1235 to 123456");
+}
+
 TEST(ScoreReportTest, APercentileOfTooFewIsNotGiven) {
   ScoreReport report;
   ScoredRun& run = report.runs.emplace_back();

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "report/comparison_words.h"
 #include "report/page.h"
 #include "tests/analysis/score_json.h"
 
@@ -22,6 +23,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
+
+TEST(ScoreDigitsTest, AScoreBelowAThousandHasThreeDigitsOneAboveIsWhole) {
+  EXPECT_EQ(ScoreDigits(0.76923), "0.769");
+  EXPECT_EQ(ScoreDigits(12.3457), "12.3");
+  EXPECT_EQ(ScoreDigits(344.2), "344");
+  EXPECT_EQ(ScoreDigits(999.4), "999");
+  EXPECT_EQ(ScoreDigits(999.6), "1000");
+  EXPECT_EQ(ScoreDigits(1000), "1000");
+  EXPECT_EQ(ScoreDigits(12345.6), "12346");
+}
 
 ComparedDrive Drive(const Json& json) {
   Result<MeasuredScore> score = ParseMeasuredScore(json.dump());
