@@ -67,7 +67,7 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   }
   add(run.outside, "records of the result belong to no record of the trace");
   add(run.incomplete, "records of the result lack a time");
-  add(run.cut, "I/Os lie so far out of order that they count in part only");
+  add(run.cut, "intervals lie so far out of order that they count in part only");
 }
 
 std::string Stolen(const proto::ReplayOutcome& outcome) {

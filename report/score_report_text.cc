@@ -28,7 +28,7 @@ std::string TargetNames(const ScoreReport& report) {
 
 // A score: a whole number from 1000 on, three digits below, so that slow drives keep theirs.
 std::string ScoreDigits(double score) {
-  return score >= 1000 ? fmt::format("{:.0f}", score) : FormatNumber(score);
+  return score >= 999.5 ? fmt::format("{:.0f}", score) : FormatNumber(score);
 }
 
 std::string Headline(const ScoreReport& report) {

@@ -342,7 +342,7 @@ class TraceToolsTest(unittest.TestCase):
         for said, words in (
                 ("somebody waits for, and a score takes", ["score", trace, "-o", self.path("score")]),
                 ("somebody waits for, and a score takes", ["bench", trace, "-o", self.path("bench")]),
-                ("already exists", ["replay", trace, "-o", trace])):
+                ("nothing is ever overwritten", ["replay", trace, "-o", trace])):
             done = blktape.run(*words, "--target", target, "--create")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(said, done.stderr)
