@@ -212,7 +212,7 @@ class HostileTextTest(unittest.TestCase):
                     self.assertIn(done.returncode, (0, 1, 3), done.stderr)
                     self.assertNotRegex((done.stdout + done.stderr).replace("\r\n", "\n"), "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
             said = blktape.run("info", trace).stdout
-            for what in ("left out", "written by blktape", "host", "command", "device", "losses", "mark"):
+            for what in ("left out", "written by blktape", "host", "command", "device", "bytes 1 to"):
                 self.assertRegex(said, "(?m)%s.*\\[31mred" % what)
             self.assertIn("[31mred", blktape.run("dump", trace).stdout)
             self.assertIn("[31mred", blktape.run("analyze", trace).stdout)
