@@ -6,14 +6,11 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
-#include <system_error>
 
 #include "analysis/profile.h"
 #include "analysis/profile_trace.h"
-#include "base/byte_stream.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/piece.h"
@@ -40,56 +37,6 @@ struct AnalyzeOptions {
   uint64_t top = kProcessRows;
 };
 
-Status WriteAll(ByteSink* file, const std::string& text) {
-  RETURN_IF_ERROR(file->Write(std::as_bytes(std::span(text))));
-  return file->Sync();
-}
-
-// A new file that is gone again unless it was written whole. Made before the work, so that a name
-// that is taken or a folder that is missing is told at once.
-class Output {
- public:
-  Output() = default;
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output() {
-    std::error_code ignored;
-    if (!made_.empty()) std::filesystem::remove_all(made_, ignored);
-  }
-
-  Status MakeFile(const std::string& path) {
-    ASSIGN_OR_RETURN(file_, CreateFile(path));
-    made_ = path;
-    return OkStatus();
-  }
-  Status MakeFolder(const std::string& path) {
-    std::error_code error;
-    if (!std::filesystem::create_directory(path, error)) {
-      if (!error)
-        return Status(StatusCode::kAlreadyExists, path + " exists; nothing is overwritten");
-      return Status(StatusCode::kIoError,
-                    "cannot make the folder " + path + ": " + error.message());
-    }
-    made_ = path;
-    return OkStatus();
-  }
-  Status Write(const std::string& text) { return WriteAll(file_.get(), text); }
-  void Keep() { made_.clear(); }
-
- private:
-  std::string made_;
-  std::unique_ptr<ByteSink> file_;
-};
-
-Status WriteCsv(const Page& page, const std::string& folder) {
-  for (const auto& [name, text] : PageCsv(page)) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> file,
-                     CreateFile((std::filesystem::path(folder) / name).string()));
-    RETURN_IF_ERROR(WriteAll(file.get(), text));
-  }
-  return OkStatus();
-}
-
 ProfileOptions OptionsOf(const Piece& piece) {
   ProfileOptions options;
   options.from_ns = piece.from_ns();
@@ -112,27 +59,26 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
   if (!piece.ok()) return UsageError(piece.status().message());
   ProfileOptions profile_options = OptionsOf(*piece);
   if (options.series && !options.json) return UsageError("--series goes with --json");
-  Output html;
-  Output csv;
-  if (!options.html.empty()) {
-    if (const Status made = html.MakeFile(options.html); !made.ok()) return Fail(made);
-  }
-  if (!options.csv.empty()) {
-    if (const Status made = csv.MakeFolder(options.csv); !made.ok()) return Fail(made);
+  // Before the work, so that a name that is taken or a folder that is missing is told at once.
+  std::string csv = options.csv;
+  while (csv.size() > 1 && csv.ends_with('/')) csv.pop_back();
+  for (const std::string& path : {options.html, csv}) {
+    if (path.empty()) continue;
+    if (const Status free = CheckNewName(path); !free.ok()) return Fail(free);
   }
   profile_options.details = options.series || !options.html.empty() || !options.csv.empty();
   const Result<Profile> profile = ProfileTrace(options.trace, profile_options);
   if (!profile.ok()) return Fail(profile.status());
   const std::string name = std::filesystem::path(options.trace).filename().string();
-  if (!options.html.empty() || !options.csv.empty()) {
+  if (!options.html.empty() || !csv.empty()) {
     const Page page = DayPage(*profile, name);
     if (!options.html.empty()) {
-      if (const Status written = html.Write(PageHtml(page)); !written.ok()) return Fail(written);
-      html.Keep();
+      const Status written = WriteNewFile(options.html, PageHtml(page));
+      if (!written.ok()) return Fail(written);
     }
-    if (!options.csv.empty()) {
-      if (const Status written = WriteCsv(page, options.csv); !written.ok()) return Fail(written);
-      csv.Keep();
+    if (!csv.empty()) {
+      const Status written = WriteNewFolder(csv, PageCsv(page));
+      if (!written.ok()) return Fail(written);
     }
   }
   if (options.json) {

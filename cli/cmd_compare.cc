@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +13,7 @@
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
 #include "analysis/suite_score.h"
-#include "base/byte_stream.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/status.h"
 #include "bench/results_store.h"
 #include "cli/command.h"
@@ -136,17 +134,6 @@ Result<ResultsComparison> CompareAll(const CompareOptions& options) {
   return results;
 }
 
-Status WritePage(const std::string& path, const std::string& html) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> file, CreateFile(path));
-  Status written = file->Write(std::as_bytes(std::span(html)));
-  if (written.ok()) written = file->Sync();
-  if (!written.ok()) {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
-  return written;
-}
-
 int RunCompare(const CompareOptions& options) {
   if (int{options.json} + int{options.csv} + int{options.markdown} > 1) {
     return UsageError("--json, --csv and --markdown exclude one another");
@@ -154,7 +141,7 @@ int RunCompare(const CompareOptions& options) {
   const Result<ResultsComparison> results = CompareAll(options);
   if (!results.ok()) return Fail(results.status());
   if (!options.html.empty()) {
-    const Status written = WritePage(options.html, PageHtml(ResultsPage(*results)));
+    const Status written = WriteNewFile(options.html, PageHtml(ResultsPage(*results)));
     if (!written.ok()) return Fail(written);
   }
   if (options.json) {

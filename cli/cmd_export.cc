@@ -1,23 +1,26 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/byte_stream.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/quantity.h"
 #include "base/status.h"
+#include "base/text_layout.h"
 #include "capture/export/exporter.h"
 #include "cli/command.h"
 #include "cli/loss_text.h"
 #include "cli/print.h"
+#include "cli/terminal.h"
 #include "format/io_record.h"
 #include "format/trace_reader.h"
 
@@ -44,35 +47,40 @@ class StandardOutput : public ByteSink {
   std::string_view name() const override { return "standard output"; }
 };
 
-// New files, removed again if the export fails.
+// New files, which have their names only when the export is whole.
 class NewFiles : public ExportOutput {
  public:
   explicit NewFiles(std::string path) : path_(std::move(path)) {}
-  ~NewFiles() override {
-    if (kept_) return;
-    for (const auto& [path, sink] : files_) unlink(path.c_str());
-  }
 
   Result<ByteSink*> File(const std::string& suffix) override {
     if (path_ == "-") return &standard_output_;
     const std::string path = path_ + suffix;
-    ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(path));
-    files_.emplace_back(path, std::move(sink));
-    return files_.back().second.get();
+    ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+    ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, file.Sink());
+    files_.push_back({path, std::move(file), std::move(sink)});
+    return files_.back().sink.get();
   }
-  void Keep() { kept_ = true; }
+  Status GiveNames() {
+    for (One& one : files_) RETURN_IF_ERROR(one.file.GiveName());
+    return OkStatus();
+  }
   std::string Names() const {
     if (path_ == "-") return "standard output";
     std::string names;
-    for (const auto& [path, sink] : files_) names += (names.empty() ? "" : " ") + path;
+    for (const One& one : files_) names += (names.empty() ? "" : " ") + one.path;
     return names;
   }
 
  private:
+  struct One {
+    std::string path;
+    NewFile file;
+    std::unique_ptr<ByteSink> sink;
+  };
+
   std::string path_;
-  std::vector<std::pair<std::string, std::unique_ptr<ByteSink>>> files_;
+  std::deque<One> files_;
   StandardOutput standard_output_;
-  bool kept_ = false;
 };
 
 // What no exporter is told.
@@ -99,13 +107,15 @@ Status Copy(TraceReader* reader, Exporter* exporter, uint64_t* records) {
 }
 
 int ListFormats() {
+  const size_t columns = LookOf(STDOUT_FILENO).columns;
+  const std::string indent(12, ' ');
   for (const ExportFormat& format : ExportFormats()) {
-    std::printf("%-11s %s\n            cannot hold: %s\n", format.name.c_str(),
-                format.title.c_str(), format.lacks.c_str());
+    Print(stdout, Wrapped(fmt::format("{:<12}", format.name), indent, format.title, columns) +
+                      Wrapped(indent, indent, "cannot hold: " + format.lacks, columns));
   }
-  std::printf(
-      "parquet, arrow\n"
-      "            by the Python package: python3 -m blktape --help\n");
+  Print(stdout,
+        "parquet, arrow\n" +
+            Wrapped(indent, indent, "by the Python package: python3 -m blktape --help", columns));
   return kExitOk;
 }
 
@@ -132,9 +142,9 @@ int RunExport(const ExportOptions& options) {
   NewFiles files(options.output);
   const std::unique_ptr<Exporter> exporter = format->make(&files);
   uint64_t records = 0;
-  const Status copied = Copy(reader->get(), exporter.get(), &records);
-  if (!copied.ok()) return Fail(copied);
-  files.Keep();
+  Status written = Copy(reader->get(), exporter.get(), &records);
+  if (written.ok()) written = files.GiveNames();
+  if (!written.ok()) return Fail(written);
   // Standard output may be what was exported.
   std::string said = "wrote     " + files.Names() + ": " + FormatCounted(records, "I/O") + " as " +
                      format->name + "\n";

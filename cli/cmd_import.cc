@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/status.h"
+#include "base/text_layout.h"
 #include "base/version.h"
 #include "capture/assemble/capture_pipeline.h"
 #include "capture/files/file_source.h"
@@ -22,6 +24,7 @@
 #include "cli/loss_text.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
+#include "cli/terminal.h"
 #include "format/io_record.h"
 #include "format/loss.h"
 #include "format/partial_file.h"
@@ -48,7 +51,10 @@ struct Imported {
   CaptureCounts counts;
   std::optional<ImportReport> rows;  // of a format that has rows
   proto::Summary summary;
+  uint64_t zone_append_bytes = 0;  // summary.write_bytes has them, too
   uint64_t size_bytes = 0;
+
+  uint64_t write_bytes() const { return summary.write_bytes() - zone_append_bytes; }
 };
 
 // Says how far it is, a few times a second at the most.
@@ -83,6 +89,11 @@ proto::Header HeaderOf(const FileSource& source, const ImportOptions& options,
   }
   header.set_process_names(options.no_process_names ? "none" : "recorded");
   return header;
+}
+
+uint64_t RecordsOf(const proto::Summary& summary, Op op) {
+  const auto it = summary.records_by_op().find(static_cast<uint32_t>(op));
+  return it == summary.records_by_op().end() ? 0 : it->second;
 }
 
 Result<Imported> Import(const ImportOptions& options) {
@@ -142,13 +153,13 @@ Result<Imported> Import(const ImportOptions& options) {
     return Status(StatusCode::kIoError, options.output + ": has no summary after it was finished");
   }
   result.summary = *reader->summary();
+  if (RecordsOf(result.summary, Op::kZoneAppend) > 0) {
+    RETURN_IF_ERROR(ForEachRecord(reader.get(), [&result](const IoRecord& io) {
+      if (io.op == Op::kZoneAppend) result.zone_append_bytes += io.bytes;
+    }));
+  }
   result.size_bytes = std::filesystem::file_size(options.output);
   return result;
-}
-
-uint64_t RecordsOf(const proto::Summary& summary, Op op) {
-  const auto it = summary.records_by_op().find(static_cast<uint32_t>(op));
-  return it == summary.records_by_op().end() ? 0 : it->second;
 }
 
 void PrintEntries(const char* what, const std::vector<ImportReport::Entry>& entries) {
@@ -203,7 +214,8 @@ void PrintText(const ImportOptions& options, const Imported& result) {
     if (records == 0) continue;
     std::string bytes;
     if (op == Op::kRead) bytes = "  " + FormatBytes(summary.read_bytes());
-    if (op == Op::kWrite) bytes = "  " + FormatBytes(summary.write_bytes());
+    if (op == Op::kWrite) bytes = "  " + FormatBytes(result.write_bytes());
+    if (op == Op::kZoneAppend) bytes = "  " + FormatBytes(result.zone_append_bytes);
     if (op == Op::kDiscard) bytes = "  " + FormatBytes(summary.discard_bytes());
     std::printf("  %-14s %12s%s\n", OpName(op), FormatCount(records).c_str(), bytes.c_str());
   }
@@ -256,7 +268,8 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
     if (RecordsOf(summary, op) > 0) json["ios_by_op"][OpName(op)] = RecordsOf(summary, op);
   }
   json["read_bytes"] = summary.read_bytes();
-  json["write_bytes"] = summary.write_bytes();
+  json["write_bytes"] = result.write_bytes();
+  json["zone_append_bytes"] = result.zone_append_bytes;
   json["discard_bytes"] = summary.discard_bytes();
   json["losses"] = nlohmann::ordered_json::array();
   for (const proto::LossTotal& loss : summary.losses()) {
@@ -269,9 +282,11 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
 }
 
 int ListFormats() {
+  const size_t columns = LookOf(STDOUT_FILENO).columns;
+  const std::string indent(12, ' ');
   for (const FileFormatName& format : FileFormats()) {
-    std::printf("%-11s %s\n            lacks: %s\n", format.name.c_str(), format.title.c_str(),
-                format.lacks.c_str());
+    Print(stdout, Wrapped(fmt::format("{:<12}", format.name), indent, format.title, columns) +
+                      Wrapped(indent, indent, "lacks: " + format.lacks, columns));
   }
   return kExitOk;
 }

@@ -101,8 +101,9 @@ Command InfoCommand() {
         const auto options = std::make_shared<InfoOptions>();
         flags->Positional("TRACE", &options->trace,
                           "A .tape or .tape.partial file; - is standard input");
-        flags->Switch("--json", &options->json,
-                      "The same as JSON (ns, bytes); header and summary as in trace.proto");
+        flags->Switch(
+            "--json", &options->json,
+            "The same as JSON (ns, bytes); header and summary as in trace.proto, bytes in hex");
         return [options] { return RunInfo(*options); };
       },
   };

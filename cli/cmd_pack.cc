@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -34,10 +32,7 @@ int RunPack(const PackOptions& options) {
   }
   const Result<RewriteReport> report =
       RewriteTrace(options.trace, options.output, PackedTraceOptions());
-  if (!report.ok()) {
-    if (report.status().code() != StatusCode::kAlreadyExists) unlink(options.output.c_str());
-    return Fail(report.status());
-  }
+  if (!report.ok()) return Fail(report.status());
   const uintmax_t after = std::filesystem::file_size(options.output, error);
   if (error) return Fail(ErrnoStatus(error.value(), options.output));
   std::string said = "wrote     " + options.output + ": " + FormatCounted(report->records, "I/O") +

@@ -337,7 +337,9 @@ Command RecordCommand() {
                       "A disk, or a device on top of disks (LVM, crypt, md)", "DEVICE");
     declare->TextList("-m,--mount", &flags->mounts, "The disks under this path", "PATH");
     declare->Switch("--all", &flags->all, "All physical disks");
-    declare->Text("-o,--output", &flags->output, "The trace, or a folder of traces", "FILE");
+    declare->Text("-o,--output", &flags->output,
+                  "The trace, or a folder of traces; without a terminal, SIGHUP begins a new one",
+                  "FILE");
     declare->Duration("--duration", &flags->duration_ns, "End after this time, as in 90s or 8h");
     declare->Duration("--rotate", &flags->rotate_ns,
                       "Into a folder: begin a new file after this time, as in 1h; 1d: at midnight");

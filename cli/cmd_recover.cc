@@ -79,7 +79,11 @@ int RecoverFolder(const RecoverOptions& options) {
   for (std::filesystem::directory_iterator it(options.input, error), end; !error && it != end;
        it.increment(error)) {
     const std::string path = it->path().string();
-    const bool is_left = path.ends_with(kRecordingSuffix) && !IsBeingWritten(path);
+    // What is no file is no recording, whatever its name.
+    std::error_code gone;
+    const bool is_left = path.ends_with(kRecordingSuffix) &&
+                         std::filesystem::is_regular_file(it->symlink_status(gone)) &&
+                         !IsBeingWritten(path);
     if (is_left) left.push_back(path);
   }
   if (error) return Fail(ErrnoStatus(error.value(), options.input));

@@ -10,7 +10,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,9 +17,8 @@
 #include "analysis/corners_comparison.h"
 #include "analysis/measured_score.h"
 #include "analysis/suite_score.h"
-#include "base/byte_stream.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "base/text_layout.h"
@@ -255,11 +253,7 @@ int Export(ResultsStore* store, const ResultsOptions& options) {
     std::fwrite(json->data(), 1, json->size(), stdout);
     return kExitOk;
   }
-  const Status written = [&]() -> Status {
-    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> file, CreateFile(options.output));
-    RETURN_IF_ERROR(file->Write(std::as_bytes(std::span(*json))));
-    return file->Sync();
-  }();
+  const Status written = WriteNewFile(options.output, *json);
   return written.ok() ? kExitOk : Fail(written);
 }
 

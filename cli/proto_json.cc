@@ -1,5 +1,6 @@
 #include "cli/proto_json.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
 #include <map>
@@ -35,8 +36,15 @@ ordered_json Value(const Message& message, const FieldDescriptor* field, int ind
     case FieldDescriptor::CPPTYPE_ENUM:
       return (one ? get.GetEnum(message, field) : get.GetRepeatedEnum(message, field, index))
           ->name();
-    case FieldDescriptor::CPPTYPE_STRING:
-      return one ? get.GetString(message, field) : get.GetRepeatedString(message, field, index);
+    case FieldDescriptor::CPPTYPE_STRING: {
+      const std::string text =
+          one ? get.GetString(message, field) : get.GetRepeatedString(message, field, index);
+      if (field->type() != FieldDescriptor::TYPE_BYTES) return text;
+      // JSON has no bytes.
+      std::string hex;
+      for (const char byte : text) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      return hex;
+    }
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return ProtoJson(one ? get.GetMessage(message, field)
                            : get.GetRepeatedMessage(message, field, index));

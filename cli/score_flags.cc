@@ -211,7 +211,7 @@ CampaignTools CampaignProgress::Tools() {
       std::call_once(looked_, [&] {
         const Result<HostCheck> check = CheckHost(2 * kNanosPerSecond, stop);
         look_ = check.status();
-        if (!check.ok()) return;
+        if (!check.ok() || stop.load()) return;  // of a look cut short nothing can be said
         host_ = check->Sentence();
         Say(host_);
       });

@@ -52,11 +52,14 @@ std::optional<int64_t> TraceInfo::begin_wall_ns() const {
 }
 
 std::optional<int64_t> TraceInfo::end_wall_ns() const {
-  if (summary && summary->has_end() && summary->end().wall_ns() != 0) {
-    return summary->end().wall_ns();
-  }
-  if (last_anchor && last_anchor->wall_ns() != 0) return last_anchor->wall_ns();
-  return std::nullopt;
+  const proto::ClockAnchor* end = nullptr;
+  if (last_anchor && last_anchor->wall_ns() != 0) end = &*last_anchor;
+  if (summary && summary->has_end() && summary->end().wall_ns() != 0) end = &summary->end();
+  if (end == nullptr) return std::nullopt;
+  // The last I/O may come long after it: an import may find one anchor only, at the beginning.
+  const int64_t after_ns =
+      SaturatingSubtract(last_ns.value_or(end->monotonic_ns()), end->monotonic_ns());
+  return SaturatingAdd(end->wall_ns(), std::max<int64_t>(after_ns, 0));
 }
 
 Result<std::unique_ptr<TraceInfo>> ReadTraceInfo(const std::string& path) {

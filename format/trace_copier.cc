@@ -1,6 +1,5 @@
 #include "format/trace_copier.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,7 +7,7 @@
 #include <utility>
 
 #include "base/byte_stream.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "format/loss.h"
 
 namespace blktape {
@@ -100,12 +99,15 @@ TraceWriterOptions PackedTraceOptions() {
   return options;
 }
 
-Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
-                                   const TraceWriterOptions& options, const SinkWrap& wrap) {
+namespace {
+
+// Into a file that has no name yet.
+Result<RewriteReport> Rewrite(const std::string& from_path, const NewFile& to,
+                              const TraceWriterOptions& options, const SinkWrap& wrap) {
   TraceCopier copier;
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceReader> reader,
                    TraceReader::Open(from_path, &copier));
-  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, CreateFile(to_path));
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSink> sink, to.Sink());
   if (wrap) sink = wrap(std::move(sink));
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::ToSink(sink.get(), reader->header(), options));
@@ -128,6 +130,16 @@ Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::stri
                        .unknown_messages = copier.unknown_messages()};
 }
 
+}  // namespace
+
+Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
+                                   const TraceWriterOptions& options) {
+  ASSIGN_OR_RETURN(NewFile file, NewFile::Create(to_path));
+  ASSIGN_OR_RETURN(RewriteReport report, Rewrite(from_path, file, options, {}));
+  RETURN_IF_ERROR(file.GiveName());
+  return report;
+}
+
 bool HasShortFrames(uint64_t frames, uint64_t records) {
   // With more records per frame, rewriting saves less than 3 % (docs/trace_format.md).
   constexpr uint64_t kShortFrameRecords = 4096;
@@ -143,15 +155,10 @@ bool CompactInPlace(const std::string& path, const SinkWrap& wrap,
   const std::filesystem::space_info space = std::filesystem::space(path, error);
   // The copy is smaller than the file; the same amount stays free for other programs.
   if (error || space.available / 2 < bytes) return false;
-  const std::string compact_path = path + ".compact";
-  std::remove(compact_path.c_str());  // of a process that died here
-  const Result<RewriteReport> report = RewriteTrace(path, compact_path, options, wrap);
-  if (!report.ok() || !report->whole || std::rename(compact_path.c_str(), path.c_str()) != 0) {
-    std::remove(compact_path.c_str());
-    return false;
-  }
-  (void)SyncFolderOf(path);
-  return true;
+  Result<NewFile> file = NewFile::CreateVersionOf(path);
+  if (!file.ok()) return false;
+  const Result<RewriteReport> report = Rewrite(path, *file, options, wrap);
+  return report.ok() && report->whole && file->Replace().ok();
 }
 
 }  // namespace blktape

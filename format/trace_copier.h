@@ -100,11 +100,12 @@ struct RewriteReport {
 using SinkWrap = std::function<std::unique_ptr<ByteSink>(std::unique_ptr<ByteSink>)>;
 
 // Copies the trace at `from_path` into the new file `to_path` with full-size frames, finishes it
-// there and syncs it. If the input was not whole, the copy is marked as recovered. kUnimplemented,
+// there and syncs it; the file has its name only when it is whole (NewFile). If the input was not
+// whole, the copy is marked as recovered. kAlreadyExists if `to_path` exists. kUnimplemented,
 // without a copy, if the input has columns or operations that only a newer version knows, because
 // the copy would lack them.
 Result<RewriteReport> RewriteTrace(const std::string& from_path, const std::string& to_path,
-                                   const TraceWriterOptions& options, const SinkWrap& wrap = {});
+                                   const TraceWriterOptions& options);
 
 // Whether a trace with this many frames and records has enough short frames to be worth rewriting.
 bool HasShortFrames(uint64_t frames, uint64_t records);

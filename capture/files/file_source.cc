@@ -303,9 +303,9 @@ Result<std::unique_ptr<FileSource>> OpenFileSource(const std::vector<std::string
                           "\n  try:  --format NAME, or --columns for a table of another program");
       }
       if (format != nullptr && format != found) {
-        return Status(
-            StatusCode::kFailedPrecondition,
-            name + ": is " + found->title + ", but the files before it are " + format->title);
+        return Status(StatusCode::kFailedPrecondition,
+                      name + ": is " + found->title + ", but the files before it are " +
+                          format->title + "\n  try:  the files of one recording");
       }
       format = found;
     }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,7 +17,8 @@ namespace blktape {
 namespace {
 
 // What `blktape dump --csv` and `blktape export --to csv` write: a header line that names the
-// columns, in any order, then a row an I/O; what is not known is empty.
+// columns, in any order, then a row an I/O; what is not known is empty. Names in quotation marks
+// may hold line ends (RFC 4180).
 class BlktapeCsv : public LineImporter {
  public:
   Status Verdict() const override {
@@ -24,6 +27,21 @@ class BlktapeCsv : public LineImporter {
   }
 
  private:
+  size_t LineEnd(std::string_view bytes, size_t begin, bool at_end) const override {
+    const size_t first = bytes.find('\n', begin);
+    if (first == std::string_view::npos) return first;
+    const size_t mark = bytes.substr(0, first).find('"', begin);
+    if (mark == std::string_view::npos) return first;
+    bool quoted = false;
+    const size_t end = std::min(bytes.size(), begin + kLongestQuotedRow);
+    for (size_t i = mark; i < end; ++i) {
+      if (bytes[i] == '"') quoted = !quoted;
+      if (bytes[i] == '\n' && !quoted) return i;
+    }
+    // Either the rest is still to come, or a mark is damage: that costs its line only.
+    return at_end || bytes.size() - begin >= kLongestQuotedRow ? first : std::string_view::npos;
+  }
+
   void Line(std::string_view line, RowSink* sink) override {
     if (line.empty()) return;
     SplitFields(line, ',', &fields_);
@@ -98,6 +116,8 @@ class BlktapeCsv : public LineImporter {
     }
     return text;
   }
+
+  static constexpr size_t kLongestQuotedRow = 4096;
 
   std::vector<std::string> names_;
   std::vector<std::string_view> fields_;

@@ -1,5 +1,7 @@
 #include "capture/import/row_importer.h"
 
+#include <algorithm>
+
 namespace blktape {
 
 void LineImporter::One(std::string_view line, RowSink* sink) {
@@ -12,12 +14,13 @@ void LineImporter::One(std::string_view line, RowSink* sink) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (number_ == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
   Line(line, sink);
+  number_ += static_cast<uint64_t>(std::ranges::count(line, '\n'));
 }
 
 size_t LineImporter::Decode(std::string_view bytes, bool at_end, RowSink* sink) {
   size_t done = 0;
   while (true) {
-    const size_t end = bytes.find('\n', done);
+    const size_t end = LineEnd(bytes, done, at_end);
     if (end == std::string_view::npos) break;
     One(bytes.substr(done, end - done), sink);
     done = end + 1;

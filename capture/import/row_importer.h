@@ -77,6 +77,11 @@ class LineImporter : public RowImporter {
   // A line without its end ("\n" or "\r\n"), and without the byte order mark of the first. Called
   // for empty lines too.
   virtual void Line(std::string_view line, RowSink* sink) = 0;
+  // Where the line that begins at `begin` ends: the place of its "\n"; npos if it is not in
+  // `bytes`. For formats whose rows may hold line ends.
+  virtual size_t LineEnd(std::string_view bytes, size_t begin, bool /*at_end*/) const {
+    return bytes.find('\n', begin);
+  }
   // After the last line.
   virtual void End(RowSink* /*sink*/) {}
   uint64_t line_number() const { return number_; }

@@ -39,6 +39,14 @@ class HelpTest(unittest.TestCase):
                 self.assertIn("Examples:\n  blktape " + verb, help_of.stdout)
                 self.assertLess(help_of.stdout.index("Examples:"), help_of.stdout.index("--help"))
 
+    def test_lists_of_formats_are_within_80_columns(self):
+        for verb in ("import", "export"):
+            for line in run(verb, "--list-formats").stdout.splitlines():
+                self.assertLess(len(line), 80, line)
+
+    def test_hangup_is_told_of(self):
+        self.assertIn("SIGHUP", run("record", "--help").stdout)
+
     def test_examples_name_only_flags_that_the_verb_has(self):
         for verb in verbs():
             with self.subTest(verb):

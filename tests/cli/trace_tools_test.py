@@ -3,8 +3,11 @@
 import json
 import os
 import random
+import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from tests.harness import blktape, cases
@@ -362,6 +365,156 @@ class TraceToolsTest(unittest.TestCase):
                 self.assertIn("there.tape", done.stderr)
                 with open(self.path("there.tape"), encoding="utf-8") as file:
                     self.assertEqual(file.read(), "precious")
+
+    def test_what_another_made_is_left_alone(self):
+        """Whatever is wrong with the input, what has the output's name, or one like it, stays as it is."""
+        trace = self.recording()
+        with open(trace, "rb") as file:
+            begin = file.read(50)
+        inputs = {"no.tape": b"junk", "cut.tape": begin, "empty.tape": b""}
+        for name, content in inputs.items():
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+        os.mkdir(self.path("folder.tape"))
+        theirs = ["out", "out.partial", "out.new", "out.recovering", "out.compact"]
+        for name in theirs:
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("precious")
+        out = self.path("out")
+        for verb in (["pack", "-o", out], ["recover", "-o", out], ["export", "--to", "csv", "-o", out],
+                     ["analyze", "--html", out], ["analyze", "--csv", out], ["cut", "--op", "read", "-o", out],
+                     ["anonymize", "-o", out], ["import", "-o", out], ["replay", "--engine", "null", "-o", out],
+                     ["merge", trace, "-o", out]):
+            for name in [*inputs, "folder.tape", "missing.tape", os.path.basename(trace)]:
+                with self.subTest(" ".join(verb), input=name):
+                    done = blktape.run(verb[0], self.path(name), *verb[1:])
+                    self.assertNotEqual(done.returncode, 0)
+                    for left in theirs:
+                        with open(self.path(left), encoding="utf-8") as file:
+                            self.assertEqual(file.read(), "precious", left)
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         sorted([*theirs, *inputs, "folder.tape", os.path.basename(trace)]))
+
+    def test_names_of_several_lines_go_through_csv(self):
+        """A name in quotation marks may hold commas, marks and line ends (RFC 4180)."""
+        names = ["plain", 'two\nlines', 'a\r\nb', '"quoted", twice', '\n\n', 'say ""\n,']
+        rows = [json.dumps({"queue_ns": i, "device": "sda", "op": "read", "lba": 8 * i, "bytes": 512, "process": name})
+                for i, name in enumerate(names)]
+        with open(self.path("names.jsonl"), "w", encoding="utf-8") as file:
+            file.write("\n".join(rows) + "\n")
+        blktape.ok("import", self.path("names.jsonl"), "-o", self.path("names.tape"))
+        blktape.ok("export", self.path("names.tape"), "--to", "csv", "-o", self.path("names.csv"))
+        blktape.ok("import", self.path("names.csv"), "-o", self.path("back.tape"))
+        blktape.ok("export", self.path("back.tape"), "--to", "jsonl", "-o", self.path("back.jsonl"))
+        with open(self.path("back.jsonl"), encoding="utf-8") as file:
+            self.assertEqual([json.loads(row)["process"] for row in file], names)
+
+    def test_a_stray_quotation_mark_costs_its_row_only(self):
+        rows = ["%d,,,sda,read,,%d,512,,,%s,\n" % (i, 8 * i, '"x' if i == 3 else "x") for i in range(2000)]
+        for count in (10, 2000):  # the end of the file comes before that of the longest row, and after it
+            with self.subTest(count):
+                with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
+                    file.write(HEADER + "".join(rows[:count]))
+                out = self.path("%d.tape" % count)
+                said = json.loads(blktape.ok("import", self.path("rows.csv"), "-o", out, "--json", accept=(3,)).stdout)
+                self.assertEqual(said["ios"], count - 1)
+                # Line 1 has the names.
+                self.assertEqual([(entry["count"], entry["first"]) for entry in said["rows"]["dropped"]], [(1, [5])])
+
+    def test_the_lines_of_a_long_row_are_counted(self):
+        with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
+            file.write(HEADER + '0,,,sda,read,,0,512,,,"a\n\nb",\n' + "1,,,sda,read,,8,x,,,c,\n")
+        said = json.loads(blktape.ok("import", self.path("rows.csv"), "-o", self.path("a.tape"), "--json",
+                                     accept=(3,)).stdout)
+        self.assertEqual(said["rows"]["dropped"][0]["first"], [5])
+
+    def test_appends_to_zones_are_no_writes(self):
+        with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
+            file.write(HEADER + "0,,,sda,write,,0,4096,,,,\n1,,,sda,zone_append,,8,8192,,,,\n")
+        said = blktape.ok("import", self.path("rows.csv"), "-o", self.path("a.tape")).stdout
+        self.assertRegex(said, r"(?m)^  write +1  4 KiB$")
+        self.assertRegex(said, r"(?m)^  zone_append +1  8 KiB$")
+        said = json.loads(blktape.ok("import", self.path("rows.csv"), "-o", self.path("b.tape"), "--json").stdout)
+        self.assertEqual((said["write_bytes"], said["zone_append_bytes"]), (4096, 8192))
+
+    def test_info_tells_the_end_by_the_last_of_the_trace(self):
+        """A recording of blktrace tells the wall clock once, at its beginning."""
+        told = blktape.as_json("info", self.recording())
+        self.assertGreater(told["duration_ns"], 10**9)
+        anchor = told["header"]["start"]
+        self.assertEqual(told["end_wall_ns"], anchor["wall_ns"] + told["last_ns"] - anchor["monotonic_ns"])
+
+    def test_info_tells_bytes_in_hex(self):
+        told = blktape.as_json("info", self.desktop(100))
+        self.assertRegex(told["header"]["trace_id"], "^[0-9a-f]{32}$")
+
+    def test_recover_removes_only_its_input(self):
+        for name in ("a.tape.recovering", "a.tape.compact"):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("precious")
+        os.rename(self.desktop(100), self.path("a.tape.partial"))
+        os.mkdir(self.path("folder.tape.partial"))
+        os.symlink("/dev/null", self.path("link.tape.partial"))
+        blktape.run("recover", self.path("a.tape.partial"))
+        blktape.run("recover", self.folder)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.tape", "a.tape.compact", "a.tape.recovering",
+                                                           "folder.tape.partial", "link.tape.partial"])
+
+    def test_what_is_stopped_leaves_nothing_that_looks_whole(self):
+        trace = self.desktop(60_000)
+        with open(trace, "rb") as file:
+            content = file.read()
+        out = self.path("out")
+        os.mkdir(out)
+        for words in (*(["export", "-", "--to", to, "-o", "out"]
+                        for to in ("csv", "jsonl", "fio-iolog", "perfetto", "blktrace")),
+                      ["cut", "-", "--op", "read,write", "-o", "out"]):
+            for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+                with self.subTest(" ".join(words), how=how):
+                    self.stop_halfway(words, content[:len(content) // 2], out, how)
+                    self.assertEqual([name for name in os.listdir(out) if name != "out.partial"], [])
+                    for name in os.listdir(out):
+                        os.remove(os.path.join(out, name))
+
+    def stop_halfway(self, words, content, folder, how):
+        """Stops it when it has made its output and waits for more of its input."""
+        with subprocess.Popen([os.path.abspath(blktape.PROGRAM), *words], cwd=folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.addCleanup(process.kill)
+            process.stdin.write(content)
+            process.stdin.flush()
+            end_s = time.monotonic() + 60
+            while not self.writes_below(process.pid, folder):
+                self.assertIsNone(process.poll(), process.poll() is not None and process.stderr.read())
+                self.assertLess(time.monotonic(), end_s, "no output was made")
+                time.sleep(0.001)
+            process.send_signal(how)
+            self.assertEqual(process.wait(60), -how)
+
+    @staticmethod
+    def writes_below(pid, folder):
+        """Whether it has a file there open, be it one without a name."""
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            try:
+                if os.readlink("/proc/%d/fd/%s" % (pid, fd)).startswith(folder + "/"):
+                    return True
+            except OSError:
+                pass  # closed meanwhile
+        return False
+
+    def test_a_page_or_a_table_is_whole_or_not_there(self):
+        trace = self.recording()
+        for words in (["--html", "page"], ["--csv", "tables"], ["--csv", "tables/"]):
+            blktape.ok("analyze", trace, words[0], self.path(words[1]))
+            self.assertIn(words[1].rstrip("/"), os.listdir(self.folder))
+            if words[0] == "--csv":
+                shutil.rmtree(self.path(words[1]))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["nvme0n1.tape", "page"])
+        for words in (["analyze", trace, "--html"], ["analyze", trace, "--csv"], ["export", trace, "--to", "csv", "-o"],
+                      ["pack", trace, "-o"]):
+            done = blktape.run(*words, self.path("no/such"))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("no/such", done.stderr)
 
 
 if __name__ == "__main__":

@@ -38,10 +38,14 @@ class FileSystemsTest(unittest.TestCase):
         blktape.ok("replay", path("cut.tape"), "--engine", "null", "--max", "-o", path("result.tape"))
         blktape.ok("score", SAMPLE, "--target", "sim:nvme-2026", "--cycles", "1", "--idle-cap", "1ms", "--no-db", "-o",
                    path("score"), accept=(0, 3))
+        blktape.ok("pack", SAMPLE, "-o", path("packed.tape"))
+        blktape.ok("export", SAMPLE, "--to", "csv", "-o", path("rows.csv"))
+        blktape.ok("analyze", SAMPLE, "--html", path("page.html"), "--csv", path("tables"))
         # What a crash leaves gets its name by recover.
         os.rename(path("cut.tape"), path("left.tape.partial"))
         blktape.ok("recover", path("left.tape.partial"), accept=(0, 3))
-        self.assertEqual(sorted(os.listdir(folder)), ["a.tape", "left.tape", "one", "result.tape", "score"])
+        self.assertEqual(sorted(os.listdir(folder)), ["a.tape", "left.tape", "one", "packed.tape", "page.html",
+                                                      "result.tape", "rows.csv", "score", "tables"])
         self.assertEqual([name for name in os.listdir(path("score")) if name.endswith(".partial")], [])
         # Nothing is overwritten here, either, not even what was made meanwhile.
         late = blktape.run("record", "--device", disk, "-o", path("late.tape"), "--settle", "0s", "--", "sh", "-c",

@@ -110,6 +110,16 @@ class MissingFileTest(unittest.TestCase):
         self.check_refused(1, "replay", SAMPLE, "--target", "/dev/no-such-disk", "--overwrite", "--yes",
                            says=["/dev/no-such-disk"])
 
+    def test_no_target_is_made_where_the_result_cannot_be_kept(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            target, result = os.path.join(folder, "target.img"), os.path.join(folder, "result.tape")
+            with open(result, "w", encoding="ascii") as file:
+                file.write("precious")
+            self.check_refused(1, "replay", SAMPLE, "--target", target, "--create", "-o", result, says=[result])
+            self.assertEqual(os.listdir(folder), ["result.tape"])
+            with open(result, encoding="ascii") as file:
+                self.assertEqual(file.read(), "precious")
+
     def test_a_record_of_a_device_that_is_not_there_is_named(self):
         self.check_refused(1, "record", "--device", "/dev/no-such-disk", "-o", "/tmp/never.tape", "--", "true",
                            says=["no-such-disk"])
