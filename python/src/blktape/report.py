@@ -43,5 +43,6 @@ def loss_lines(losses: Sequence[model.Loss], by_reason: Mapping[int, model.LossT
                 upto = "" if loss.to_bytes == loss.from_bytes else " to " + format(loss.to_bytes or 0, ",")
                 lines.append("  bytes %s%s: %s" % (format(loss.from_bytes, ","), upto, printable(loss.detail)))
     if len(placed) > MAX_RANGES:
-        lines.append("  and %s more damaged places" % format(len(placed) - MAX_RANGES, ","))
+        left = len(placed) - MAX_RANGES
+        lines.append("  and %s more damaged place%s" % (format(left, ","), "" if left == 1 else "s"))
     return lines
