@@ -419,14 +419,14 @@ class TraceToolsTest(unittest.TestCase):
                 said = json.loads(blktape.ok("import", self.path("rows.csv"), "-o", out, "--json", accept=(3,)).stdout)
                 self.assertEqual(said["ios"], count - 1)
                 # Line 1 has the names.
-                self.assertEqual([(entry["count"], entry["first"]) for entry in said["rows"]["dropped"]], [(1, [5])])
+                self.assertEqual([(entry["count"], entry["first"]) for entry in said["rows"]["dropped"]], [(1, ["line 5"])])
 
     def test_the_lines_of_a_long_row_are_counted(self):
         with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
             file.write(HEADER + '0,,,sda,read,,0,512,,,"a\n\nb",\n' + "1,,,sda,read,,8,x,,,c,\n")
         said = json.loads(blktape.ok("import", self.path("rows.csv"), "-o", self.path("a.tape"), "--json",
                                      accept=(3,)).stdout)
-        self.assertEqual(said["rows"]["dropped"][0]["first"], [5])
+        self.assertEqual(said["rows"]["dropped"][0]["first"], ["line 5"])
 
     def test_appends_to_zones_are_no_writes(self):
         with open(self.path("rows.csv"), "w", encoding="utf-8") as file:
@@ -461,7 +461,7 @@ class TraceToolsTest(unittest.TestCase):
                                                            "folder.tape.partial", "link.tape.partial"])
 
     def test_what_is_stopped_leaves_nothing_that_looks_whole(self):
-        trace = self.desktop(60_000)
+        trace = self.desktop(200_000)  # of several frames
         with open(trace, "rb") as file:
             content = file.read()
         out = self.path("out")
@@ -479,7 +479,9 @@ class TraceToolsTest(unittest.TestCase):
     def stop_halfway(self, words, content, folder, how):
         """Stops it when it has made its output and waits for more of its input."""
         with subprocess.Popen([os.path.abspath(blktape.PROGRAM), *words], cwd=folder, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: signal.signal(how, signal.SIG_DFL) if how != signal.SIGKILL else None
+                              ) as process:
             self.addCleanup(process.kill)
             process.stdin.write(content)
             process.stdin.flush()
