@@ -123,10 +123,10 @@ class VerbsTest(unittest.TestCase):
         other = self.desktop(1, name="other.tape")
         for expected, words in (
                 ("one.tape: 1 I/O in ", ["analyze", trace]),
-                ("cut.tape: 1 I/O\n", ["cut", trace, "-o", self.path("cut.tape")]),
+                ("cut.tape: 1 I/O\n", ["cut", trace, "--to", "1s", "-o", self.path("cut.tape")]),
                 ("anon.tape: 1 I/O\n", ["anonymize", trace, "-o", self.path("anon.tape")]),
                 (": 1 I/O as csv\n", ["export", trace, "--to", "csv", "-o", self.path("one.csv")]),
-                (": 2 I/Os of 2 traces\n", ["merge", trace, other, "-o", self.path("merged.tape")]),
+                (": 2 I/Os of 2 traces\n", ["merge", trace, other, "--clock", "start", "-o", self.path("merged.tape")]),
                 ("I/Os", ["info", trace])):
             done = blktape.run(*words)
             self.assertIn(expected, done.stdout, words)
