@@ -205,6 +205,19 @@ class Campaign {
     if (folder_->resumed() && events_.on_resume) events_.on_resume(RunsDone());
     wanted_ = options_.cycles;
     TellPlan();
+    const Status run = RunCycles();
+    if (stop_.load() && (run.ok() || run.code() == StatusCode::kCancelled)) {
+      Invalid({.rule = 1, .text = "the score was stopped before its cycles were done", .run = {}});
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(run);
+    report_.ended_early = report_.cycles.size() < wanted_;
+    CampaignState state = folder_->state();
+    state.finished = true;
+    return folder_->Save(state);
+  }
+
+  Status RunCycles() {
     for (uint64_t cycle = 1; Counted(cycle) <= wanted_ && !stop_.load(); ++cycle) {
       RETURN_IF_ERROR(Prepare(cycle));
       if (!report_.invalid_reasons.empty() || stop_.load()) break;
@@ -214,14 +227,7 @@ class Campaign {
       if (!report_.invalid_reasons.empty()) break;
       EndFirstStage();
     }
-    if (stop_.load()) {
-      Invalid({.rule = 1, .text = "the score was stopped before its cycles were done", .run = {}});
-      return OkStatus();
-    }
-    report_.ended_early = report_.cycles.size() < wanted_;
-    CampaignState state = folder_->state();
-    state.finished = true;
-    return folder_->Save(state);
+    return OkStatus();
   }
 
   uint64_t RunsDone() const {

@@ -236,8 +236,8 @@ class HealthWatch {
 };
 
 // What is known of the length before the first I/O.
-Result<ProgressMeter::Length> FindLength(const ReplayOptions& options, const ReplaySetup& setup,
-                                         const std::atomic<bool>& stop) {
+ProgressMeter::Length FindLength(const ReplayOptions& options, const ReplaySetup& setup,
+                                 const std::atomic<bool>& stop) {
   ProgressMeter::Length length{
       .limit_ns = options.duration_ns, .schedule_ns = {}, .expected = {}, .ios = setup.records};
   const bool timed = options.rule == TimingRule::kTimed;
@@ -252,8 +252,7 @@ Result<ProgressMeter::Length> FindLength(const ReplayOptions& options, const Rep
   // A generator makes its I/Os anew, and a replay without an end has no length.
   if (!thinks || options.loops == 0 || options.workload) return length;
   Result<ExpectedTimes> expected = FindExpectedTimes(options, setup.plan, stop);
-  // What cannot be read, the replay itself tells in its place.
-  if (expected.status().code() == StatusCode::kCancelled) return expected.status();
+  // What cannot be read, and a stop, the replay itself tells in its place.
   if (!expected.ok()) return length;
   length.expected = *std::move(expected);
   if (timed) length.schedule_ns = length.expected.total_ns();
@@ -309,7 +308,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   Clock* clock = Clock::Monotonic();
   ProgressMeter::Length length;
   if (progress) {
-    ASSIGN_OR_RETURN(length, FindLength(options, *setup, stop));
+    length = FindLength(options, *setup, stop);
   }
   ProgressMeter meter(std::move(length));
   // Before the engine, so that it is drained before the settings go back, however this ends.

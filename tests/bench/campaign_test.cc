@@ -554,6 +554,24 @@ TEST_F(CampaignTest, AStopLeavesAnInvalidReportAndTheSameCallGoesOnWithoutLosing
   EXPECT_EQ(Run(drive).status().code(), StatusCode::kAlreadyExists) << "it is finished";
 }
 
+TEST_F(CampaignTest, AStopBeforeTheFirstIoOfARunIsAStopOfTheCampaign) {
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  int runs = 0;
+  const auto report = Run([&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                              const std::function<void(const ReplayProgress&)>& progress) {
+    if (++runs < 5) return drive(options, stop, progress);
+    stop_.store(true);
+    return Result<proto::ReplayOutcome>(Status(StatusCode::kCancelled, "stopped"));
+  });
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->cycles.size(), 1u);
+  EXPECT_THAT(Sentences(report->invalid_reasons), Contains(HasSubstr("stopped")));
+  stop_.store(false);
+  const auto whole = Run(drive);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_TRUE(whole->valid());
+}
+
 TEST_F(CampaignTest, AnUnfinishedCampaignOfSomethingElseIsLeftAlone) {
   const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
   int runs = 0;
