@@ -110,6 +110,14 @@ class ParquetTest(unittest.TestCase):
         self.assertEqual((status, warned), (1, "error: %s: exists, and is not overwritten\n" % self.output))
         self.assertEqual(self.output.read_bytes(), b"mine")
 
+    def test_what_has_the_name_of_an_unfinished_file_stays(self):
+        others = self.folder / ("%s.%d.partial" % (self.output.name, os.getpid()))
+        others.write_bytes(b"mine")
+        with self.assertRaises(FileExistsError):
+            blktape.write_parquet(SAMPLE, self.output)
+        self.assertEqual(others.read_bytes(), b"mine")
+        self.assertFalse(self.output.exists())
+
     def test_wrong_words_end_with_2(self):
         for words in ([], [SAMPLE], [SAMPLE, SAMPLE, "-o", "x"], [SAMPLE, "-o", "x", "--columns", "size"],
                       ["-", "--dataset", "x"], [SAMPLE, "-o", "x", "--dataset", "y"]):

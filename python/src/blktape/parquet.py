@@ -49,31 +49,38 @@ def write_parquet(trace: str | os.PathLike[str] | BinaryIO | Trace, path: str | 
 
 def _write(trace: Trace, path: str, row_group_rows: int) -> ParquetResult:
     partial = "%s.%d.partial" % (path, os.getpid())
-    records = 0
-    try:
-        with open(partial, "xb") as file:
-            with pq.ParquetWriter(file, trace.schema, **_encoding(trace.schema)) as writer:
-                waiting: list[pa.RecordBatch] = []
-                rows = 0
-                for batch in trace.batches():
-                    waiting.append(batch)
-                    rows += batch.num_rows
-                    if rows >= row_group_rows:
-                        _write_rows(writer, waiting, trace.schema)
-                        records, rows, waiting = records + rows, 0, []
-                if waiting:
-                    _write_rows(writer, waiting, trace.schema)
-                    records += rows
-                writer.add_key_value_metadata(_metadata(trace))
+    # Whatever has that name already is not ours to remove.
+    with open(partial, "xb") as file:
+        try:
+            records = _write_records(trace, file, row_group_rows)
             file.flush()
             os.fsync(file.fileno())
             size = file.tell()
-        _name(partial, path)
-    finally:
-        if os.path.lexists(partial):
-            os.unlink(partial)
+            _name(partial, path)
+        finally:
+            if os.path.lexists(partial):
+                os.unlink(partial)
     return ParquetResult(path, records, size, trace.lost_events, list(trace.losses), trace.loss_totals,
                          dict(trace.loss_tally))
+
+
+def _write_records(trace: Trace, file: BinaryIO, row_group_rows: int) -> int:
+    """Writes the records and what is said of them; returns how many there are."""
+    records = 0
+    with pq.ParquetWriter(file, trace.schema, **_encoding(trace.schema)) as writer:
+        waiting: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in trace.batches():
+            waiting.append(batch)
+            rows += batch.num_rows
+            if rows >= row_group_rows:
+                _write_rows(writer, waiting, trace.schema)
+                records, rows, waiting = records + rows, 0, []
+        if waiting:
+            _write_rows(writer, waiting, trace.schema)
+            records += rows
+        writer.add_key_value_metadata(_metadata(trace))
+    return records
 
 
 def _name(partial: str, path: str) -> None:
