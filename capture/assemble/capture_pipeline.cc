@@ -138,7 +138,9 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   }
   void FlaggedWrites(uint64_t count) { writer_->CountFlaggedWrites(count); }
 
-  void ProcessName(uint32_t pid, const ProcessComm& comm) { process_names_.Learn(pid, comm); }
+  void ProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) {
+    process_names_.Learn(pid, since_ns, comm);
+  }
 
   void Anchor(const proto::ClockAnchor& anchor) { Keep(writer_->WriteAnchor(anchor)); }
 
@@ -254,7 +256,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   }
   BlockEvent Named(const BlockEvent& event) {
     BlockEvent named = event;
-    named.comm = process_names_.Find(event.pid);
+    named.comm = process_names_.Find(event.pid, event.time_ns);
     return named;
   }
 
@@ -344,8 +346,8 @@ void CapturePipeline::OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) {
   impl_->QueuedSizes(op, bytes, count);
 }
 void CapturePipeline::OnFlaggedWrites(uint64_t count) { impl_->FlaggedWrites(count); }
-void CapturePipeline::OnProcessName(uint32_t pid, const ProcessComm& comm) {
-  impl_->ProcessName(pid, comm);
+void CapturePipeline::OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) {
+  impl_->ProcessName(pid, since_ns, comm);
 }
 void CapturePipeline::OnAnchor(const proto::ClockAnchor& anchor) { impl_->Anchor(anchor); }
 void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }

@@ -75,7 +75,7 @@ class CapturePipeline : public CaptureSink {
   void OnRecord(const IoRecord& record, std::string_view process) override;
   void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) override;
   void OnFlaggedWrites(uint64_t count) override;
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override;
+  void OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) override;
   void OnAnchor(const proto::ClockAnchor& anchor) override;
   void OnLoss(const proto::Loss& loss) override;
 

@@ -312,7 +312,7 @@ void BlktraceDecoder::DecodeNotify(const Header& header, uint32_t what,
     ProcessComm comm{};
     const size_t length = std::min(payload.size(), comm.size() - 1);
     std::memcpy(comm.data(), payload.data(), length);
-    sink->OnProcessName(header.pid, comm);
+    sink->OnProcessName(header.pid, header.time_ns, comm);
   } else if (what == kNotifyTimestamp && payload.size() >= 8) {
     proto::ClockAnchor anchor;
     const auto seconds = Load<uint32_t>(payload, 0, swapped_);

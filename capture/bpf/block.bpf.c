@@ -150,11 +150,16 @@ struct {
 
 // The pids whose names user space already knows: direct mapped by pid.
 #define NAME_SLOTS 8192
+struct named_pid {
+  __u32 pid;  // 0: not known any more
+  __u32 pad;
+  __u64 since_ns;  // when last a task whose pid has this slot got a name
+};
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, NAME_SLOTS);
   __type(key, __u32);
-  __type(value, __u32);
+  __type(value, struct named_pid);
 } named SEC(".maps");
 
 // Flushes that software asked for and that no flush request of the drive has served yet.
@@ -299,15 +304,17 @@ static __always_inline struct owner *OwnerOf(struct bio *bio) {
 
 static __always_inline void TellName(__u32 pid, struct blktape_counters *counter) {
   __u32 slot = pid & (NAME_SLOTS - 1);
-  __u32 *known = bpf_map_lookup_elem(&named, &slot);
-  if (!known || *known == pid) return;
+  struct named_pid *known = bpf_map_lookup_elem(&named, &slot);
+  if (!known || known->pid == pid) return;
   struct blktape_name *name = bpf_ringbuf_reserve(&names, sizeof(*name), 0);
   if (!name) {
     counter->name_ring_full++;
     return;
   }
-  *known = pid;
+  known->pid = pid;
   name->pid = pid;
+  name->pad = 0;
+  name->since_ns = known->since_ns;
   bpf_get_current_comm(name->comm, sizeof(name->comm));
   bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
@@ -669,8 +676,10 @@ PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct
 static __always_inline void ForgetName(struct task_struct *task) {
   __u32 pid = (__u32)task->pid;
   __u32 slot = pid & (NAME_SLOTS - 1);
-  __u32 *known = bpf_map_lookup_elem(&named, &slot);
-  if (known && *known == pid) *known = 0;
+  struct named_pid *known = bpf_map_lookup_elem(&named, &slot);
+  if (!known) return;
+  known->since_ns = bpf_ktime_get_ns();
+  if (known->pid == pid) known->pid = 0;
 }
 
 // The name of a task that changes it (exec does) is sent again.

@@ -65,6 +65,8 @@ struct blktape_finished {
 // space can read them before the records.
 struct blktape_name {
   __u32 pid;
+  __u32 pad;
+  __u64 since_ns;  // it may have been called otherwise before
   char comm[16];
 };
 

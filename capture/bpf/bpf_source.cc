@@ -354,7 +354,8 @@ void BpfSource::Deliver(uint32_t stream, IoRecord record, CaptureSink* sink) {
     const auto own = own_pids_by_seen_.find(*record.pid);
     if (own != own_pids_by_seen_.end()) record.pid = OwnId(own->second);
   }
-  sink->OnFinished(stream, record, names_.Find(*record.pid));
+  const std::optional<int64_t> at_ns = record.queue_ns ? record.queue_ns : record.issue_ns;
+  sink->OnFinished(stream, record, names_.Find(*record.pid, at_ns.value_or(0)));
 }
 
 void BpfSource::LearnNames() {
@@ -364,7 +365,7 @@ void BpfSource::LearnNames() {
     while (const auto* name = FrontOf<blktape_name>(&*name_ring_)) {
       ProcessComm comm{};
       std::memcpy(comm.data(), name->comm, comm.size() - 1);
-      names_.Learn(name->pid, comm);
+      names_.Learn(name->pid, static_cast<int64_t>(name->since_ns), comm);
       name_ring_->Pop();
     }
     name_ring_->Release();

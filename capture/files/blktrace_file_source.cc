@@ -59,7 +59,7 @@ class BlktraceFileSource::Input : private IgnoringSink {
         sink->OnEvent(item.stream, item.event);
         break;
       case Item::kName:
-        sink->OnProcessName(item.event.pid, item.event.comm);
+        sink->OnProcessName(item.event.pid, item.event.time_ns, item.event.comm);
         break;
       case Item::kAnchor: {
         proto::ClockAnchor anchor = anchors_.front();
@@ -134,9 +134,10 @@ class BlktraceFileSource::Input : private IgnoringSink {
     Push(Item::kEvent).stream = stream;
     items_.back().event = event;
   }
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+  void OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) override {
     BlockEvent& event = Push(Item::kName).event;
     event.pid = pid;
+    event.time_ns = since_ns;
     event.comm = comm;
   }
   void OnAnchor(const proto::ClockAnchor& anchor) override {

@@ -35,8 +35,9 @@ class CaptureSink {
   // Counts of queued bios, made in the kernel (bpf).
   virtual void OnQueuedSizes(Op op, uint64_t bytes, uint64_t count) = 0;
   virtual void OnFlaggedWrites(uint64_t count) = 0;
-  // From here on `comm` is the name of `pid` in events without a name.
-  virtual void OnProcessName(uint32_t pid, const ProcessComm& comm) = 0;
+  // `comm` is the name of `pid` in events without a name, from `since_ns` on, and before unless
+  // another one was told of then.
+  virtual void OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) = 0;
   virtual void OnAnchor(const proto::ClockAnchor& anchor) = 0;
   // `loss.device`, if set, is a kernel dev_t.
   virtual void OnLoss(const proto::Loss& loss) = 0;

@@ -20,8 +20,8 @@ class ForwardingSink : public CaptureSink {
     next_->OnQueuedSizes(op, bytes, count);
   }
   void OnFlaggedWrites(uint64_t count) override { next_->OnFlaggedWrites(count); }
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
-    next_->OnProcessName(pid, comm);
+  void OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) override {
+    next_->OnProcessName(pid, since_ns, comm);
   }
   void OnAnchor(const proto::ClockAnchor& anchor) override { next_->OnAnchor(anchor); }
   void OnLoss(const proto::Loss& loss) override { next_->OnLoss(loss); }

@@ -13,7 +13,8 @@ class IgnoringSink : public CaptureSink {
                   const ProcessComm& /*comm*/) override {}
   void OnQueuedSizes(Op /*op*/, uint64_t /*bytes*/, uint64_t /*count*/) override {}
   void OnFlaggedWrites(uint64_t /*count*/) override {}
-  void OnProcessName(uint32_t /*pid*/, const ProcessComm& /*comm*/) override {}
+  void OnProcessName(uint32_t /*pid*/, int64_t /*since_ns*/, const ProcessComm& /*comm*/) override {
+  }
   void OnAnchor(const proto::ClockAnchor& /*anchor*/) override {}
   void OnLoss(const proto::Loss& /*loss*/) override {}
 };

@@ -4,21 +4,28 @@
 
 namespace blktape {
 
-void ProcessNames::Learn(uint32_t pid, const ProcessComm& comm) {
-  if (young_.size() >= kept_ && young_.count(pid) == 0) {
-    old_ = std::exchange(young_, {});
-  }
-  young_[pid] = comm;
+ProcessNames::Names* ProcessNames::NamesOf(uint32_t pid) {
+  const auto young = young_.find(pid);
+  if (young != young_.end()) return &young->second;
+  Names names;
+  if (const auto old = old_.find(pid); old != old_.end()) names = std::move(old->second);
+  if (young_.size() >= kept_) old_ = std::exchange(young_, {});
+  return &young_.emplace(pid, std::move(names)).first->second;
 }
 
-ProcessComm ProcessNames::Find(uint32_t pid) {
-  const auto young = young_.find(pid);
-  if (young != young_.end()) return young->second;
-  const auto old = old_.find(pid);
-  if (old == old_.end()) return {};
-  const ProcessComm comm = old->second;
-  Learn(pid, comm);
-  return comm;
+void ProcessNames::Learn(uint32_t pid, int64_t since_ns, const ProcessComm& comm) {
+  Names* names = NamesOf(pid);
+  if (!names->empty() && names->back().comm == comm) return;
+  if (names->size() >= kPerProcess) names->erase(names->begin());
+  names->push_back({.since_ns = since_ns, .comm = comm});
+}
+
+ProcessComm ProcessNames::Find(uint32_t pid, int64_t at_ns) {
+  if (young_.count(pid) == 0 && old_.count(pid) == 0) return {};
+  const Names& names = *NamesOf(pid);
+  auto name = names.end() - 1;
+  while (name != names.begin() && name->since_ns > at_ns) --name;
+  return name->comm;
 }
 
 }  // namespace blktape

@@ -26,8 +26,8 @@ class SinkBuffer : public CaptureSink {
   void OnFlaggedWrites(uint64_t count) override {
     Keep([=](CaptureSink* sink) { sink->OnFlaggedWrites(count); });
   }
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
-    Keep([=](CaptureSink* sink) { sink->OnProcessName(pid, comm); });
+  void OnProcessName(uint32_t pid, int64_t since_ns, const ProcessComm& comm) override {
+    Keep([=](CaptureSink* sink) { sink->OnProcessName(pid, since_ns, comm); });
   }
   void OnAnchor(const proto::ClockAnchor& anchor) override {
     Keep([=](CaptureSink* sink) { sink->OnAnchor(anchor); });

@@ -272,7 +272,8 @@ bool FtracePageDecoder::DecodeEvent(std::span<const std::byte> payload, int64_t 
     ProcessComm text{};
     std::memcpy(text.data(), payload.data() + marker->text_offset,
                 std::min(payload.size() - marker->text_offset, text.size() - 1));
-    sink->OnProcessName(static_cast<uint32_t>(LoadField(payload.data(), marker->pid)), text);
+    sink->OnProcessName(static_cast<uint32_t>(LoadField(payload.data(), marker->pid)), time_ns,
+                        text);
     return true;
   }
   const FtraceEventLayout* layout = formats_->Find(id);

@@ -95,7 +95,7 @@ class TracefsSource::Translator : public ForwardingSink {
     next().OnLoss(counted);
   }
   // A mark of one of our threads: the kernel's id of the writer, and the thread's own id.
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+  void OnProcessName(uint32_t pid, int64_t /*since_ns*/, const ProcessComm& comm) override {
     const std::string_view text = CommView(comm);
     uint32_t own = 0;
     if (text.substr(0, kThreadMark.size()) != kThreadMark) return;

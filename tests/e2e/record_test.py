@@ -6,6 +6,33 @@ import unittest
 
 from tests.harness import blktape, cases, devices, direct_io
 
+# Two children with one process id, of which the first gives itself a name and the second none; prints that id.
+SAME_PID = r"""
+import ctypes, os, sys
+sys.path.insert(0, sys.argv[2])
+from tests.harness import direct_io
+
+def child(name, pid):
+    for _ in range(1000):
+        if pid:
+            with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+                file.write(str(pid - 1))
+        forked = os.fork()
+        if forked == 0:
+            if pid in (0, os.getpid()):
+                if name:
+                    ctypes.CDLL(None).prctl(15, name)
+                direct_io.perform(sys.argv[1], [("read", 0, 4096)])
+            os._exit(0)
+        os.waitpid(forked, 0)
+        if pid in (0, forked):
+            return forked
+    sys.exit("no second process got the id %d" % pid)
+
+pid = child(b"the first", 0)
+child(b"", pid)
+print(pid)
+"""
 WORKER = os.path.realpath(direct_io.__file__)
 
 
@@ -44,6 +71,15 @@ class RecordTest(unittest.TestCase):
     def test_forty_direct_ios_by_bpf_are_forty_records(self):
         self.check_forty("bpf")
 
+    def test_a_process_with_the_id_of_a_dead_one_has_its_own_name(self):
+        for source in ("bpf", "tracefs"):
+            with self.subTest(source):
+                said = blktape.ok("record", "--device", self.device, "--source", source, "--settle", "0s", "-o",
+                                  self.trace, "--", "/usr/bin/python3", "-c", SAME_PID, self.device, os.getcwd()).stdout
+                names = [row["process"] for row in blktape.dump(self.trace) if row["pid"] == said.split()[0]]
+                os.unlink(self.trace)
+                self.assertEqual(names, ["the first", "python3"])
+
     def test_auto_says_which_source_it_took(self):
         self.record("auto", "forty")
         self.assertRegex(blktape.ok("info", self.trace).stdout, r"\b(bpf|tracefs)\b")
@@ -58,6 +94,16 @@ class RecordTest(unittest.TestCase):
         result = blktape.run("record", "--device", self.device, "--settle", "0s", "-o", self.trace, "--", "sh", "-c", "exit 5")
         self.assertEqual(result.returncode, 1)
         self.assertTrue(os.path.exists(self.trace))
+
+    def test_a_recorder_needs_more_files_than_its_command_may_open(self):
+        few = 12
+        words = ["record", "--device", self.device, "--settle", "0s", "-o", self.trace, "--",
+                 "sh", "-c", "ulimit -Sn > %s.limit" % self.trace]
+        result = subprocess.run(["sh", "-c", 'ulimit -Sn %d; exec "$@"' % few, "sh", blktape.PROGRAM, *words],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.trace + ".limit", encoding="ascii") as file:
+            self.assertEqual(int(file.read()), few)
 
     def test_an_existing_trace_is_never_overwritten(self):
         with open(self.trace, "w") as file:

@@ -44,10 +44,10 @@ class CapturePipelineTest : public testing::Test {
     pipeline_.OnEvent(cpu, event);
   }
 
-  void Name(const std::string& name) {
+  void Name(const std::string& name, int64_t since_ns) {
     ProcessComm comm{};
     std::memcpy(comm.data(), name.data(), name.size());
-    pipeline_.OnProcessName(kPid, comm);
+    pipeline_.OnProcessName(kPid, since_ns, comm);
   }
 
   // In the order of their times.
@@ -67,17 +67,27 @@ class CapturePipelineTest : public testing::Test {
 TEST_F(CapturePipelineTest, ANameIsKnownToWhatWasReadBeforeItFromAnotherStream) {
   // The process began on CPU 0 and moved to CPU 1, whose stream is read first.
   Read(1, 2000, 16);
-  Name("dd");
+  Name("dd", 990);
   Read(0, 1000, 8);
   pipeline_.OnWatermark(10'000);
   EXPECT_EQ(ProcessesOfReads(), (std::vector<std::string>{"dd", "dd"}));
 }
 
 TEST_F(CapturePipelineTest, WhatAProcessDidUnderAnOldNameKeepsIt) {
-  Name("sh");
+  Name("sh", 990);
   Read(0, 1000, 8);
-  Name("dd");
+  Name("dd", 1990);
   Read(0, 2000, 16);
+  pipeline_.OnWatermark(10'000);
+  EXPECT_EQ(ProcessesOfReads(), (std::vector<std::string>{"sh", "dd"}));
+}
+
+// A pid that a second process got while nobody read: both names are known before the I/O is seen.
+TEST_F(CapturePipelineTest, AnIoHasTheNameOfItsTime) {
+  Name("sh", 990);
+  Name("dd", 1990);
+  Read(1, 1000, 8);
+  Read(1, 2000, 16);
   pipeline_.OnWatermark(10'000);
   EXPECT_EQ(ProcessesOfReads(), (std::vector<std::string>{"sh", "dd"}));
 }

@@ -60,7 +60,7 @@ class Harvest : public CaptureSink {
     queued[{op, bytes}] += count;
   }
   void OnFlaggedWrites(uint64_t count) override { flagged_writes += count; }
-  void OnProcessName(uint32_t, const ProcessComm&) override {}
+  void OnProcessName(uint32_t, int64_t, const ProcessComm&) override {}
   void OnAnchor(const proto::ClockAnchor&) override {}
   void OnLoss(const proto::Loss& loss) override { losses[loss.reason()] += loss.count(); }
 

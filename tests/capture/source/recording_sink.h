@@ -25,7 +25,7 @@ class RecordingSink : public CaptureSink {
   }
   void OnQueuedSizes(Op /*op*/, uint64_t /*bytes*/, uint64_t count) override { queued += count; }
   void OnFlaggedWrites(uint64_t count) override { flagged += count; }
-  void OnProcessName(uint32_t pid, const ProcessComm& comm) override {
+  void OnProcessName(uint32_t pid, int64_t /*since_ns*/, const ProcessComm& comm) override {
     names.emplace_back(pid, comm);
   }
   void OnAnchor(const proto::ClockAnchor& anchor) override { anchors.push_back(anchor); }
