@@ -262,6 +262,7 @@ class TargetRefusalTest(unittest.TestCase):
 
     def test_a_control_c_at_the_question(self):
         device = self.scratch.loop(1 << 30, "disk.img")
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "attic", device], check=True)
         before = digest(self.scratch.path("disk.img"))
         for verb in (["replay", SAMPLE], ["score", SAMPLE], ["prepare", "--state", "used"]):
             with self.subTest(verb[0]):
@@ -269,14 +270,17 @@ class TargetRefusalTest(unittest.TestCase):
                 with subprocess.Popen([blktape.PROGRAM, *verb, "--target", device, "--overwrite"], stdin=theirs,
                                       stderr=subprocess.PIPE) as process:
                     self.addCleanup(process.kill)
-                    said = b""
-                    while not said.endswith(b"Type yes to go on: "):
-                        said += process.stderr.read1()
+                    asked = b""
+                    while not asked.endswith(b"Type yes to go on: "):
+                        asked += process.stderr.read1()
                     process.send_signal(signal.SIGINT)
                     said = process.stderr.read()
                 os.close(theirs)
                 os.close(ours)
                 self.assertEqual(process.returncode, 1)
+                # What would have gone is named before the question.
+                self.assertIn(device.encode(), asked)
+                self.assertIn(b"which holds an ext4 file system (label attic)", asked)
                 self.assertIn(b"error: not confirmed; nothing was written", said)
         self.assertEqual(digest(self.scratch.path("disk.img")), before)
 

@@ -44,10 +44,11 @@ done
 
 # The disk of the traces runs full, of which others wrote the last part.
 mkdir /small
-mount -t tmpfs -o size=24m small /small
-for day in 21 22 23; do
-  /usr/bin/dd if=/dev/zero of=/small/vda_2026-10-${day}T00-00-00.tape bs=1M count=6 2> /dev/null
-  touch -d "2026-10-$day 00:00" /small/vda_2026-10-${day}T00-00-00.tape
+mount -t tmpfs -o size=30m small /small
+# The oldest is another recorder's.
+for name in vda_2026-10-20 nvme0n1_2026-10-21 nvme0n1_2026-10-22 nvme0n1_2026-10-23; do
+  /usr/bin/dd if=/dev/zero of=/small/${name}T00-00-00.tape bs=1M count=6 2> /dev/null
+  touch -d "${name#*_} 00:00" /small/${name}T00-00-00.tape
 done
 blktape record --device nvme0n1 --rotate 1d --keep 1G -o /small 2> /out/small.log & recorder=$!
 await ^recording small
@@ -104,11 +105,12 @@ class ComingsTest(unittest.TestCase):
                 self.assertEqual([device["name"] for device in info["header"]["devices"]].count("sda"), 3)
         with self.subTest("a full disk"):
             self.assertEqual(result.rc("small"), 0, result.text("small.log"))
-            self.assertIn("the disk is nearly full: removed /small/vda_2026-10-21", result.text("small.log"))
+            self.assertIn("the disk is nearly full: removed /small/nvme0n1_2026-10-21", result.text("small.log"))
             self.assertNotIn("waiting for space", result.text("small.log"))
             left = result.text("small.left").split()
-            self.assertNotIn("vda_2026-10-21T00-00-00.tape", left)
-            self.assertIn("vda_2026-10-23T00-00-00.tape", left)
+            self.assertNotIn("nvme0n1_2026-10-21T00-00-00.tape", left)
+            self.assertIn("nvme0n1_2026-10-23T00-00-00.tape", left)
+            self.assertIn("vda_2026-10-20T00-00-00.tape", left)
             self.assertIn("other", left)
         for source in ("bpf", "tracefs", "blktrace"):
             with self.subTest("inside", source=source):

@@ -1,6 +1,7 @@
 #include "replay/issue/turn.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -87,6 +88,27 @@ TEST(TurnTest, TheFirstAlsoOutwaitsOneThatHasItForLong) {
   });
   turn.Take();
   EXPECT_TRUE(given_back.load());
+  reserve.join();
+}
+
+int64_t CpuTimeNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// A real-time thread that does not sleep would keep the other, on the same CPU, from giving back.
+TEST(TurnTest, TheFirstSleepsWhileItOutwaitsTheOther) {
+  constexpr int64_t kHeldNs = 200'000'000;
+  Turn turn;
+  ASSERT_TRUE(turn.TryTake());
+  std::thread reserve([&] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kHeldNs));
+    turn.GiveBack();
+  });
+  const int64_t before_ns = CpuTimeNs();
+  turn.Take();
+  EXPECT_LT(CpuTimeNs() - before_ns, kHeldNs / 2);
   reserve.join();
 }
 

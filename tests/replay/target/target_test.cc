@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -333,6 +334,38 @@ TEST_F(LoopTargetTest, ItsStatisticsMoveByWhatIsRead) {
   alignas(4096) static char buffer[65536];
   ASSERT_EQ(pread((*target)->fd(), buffer, sizeof buffer, 0), 65536);
   EXPECT_EQ((*target)->StatSectors().value() - before, 128u);
+}
+
+// Rule 5 asks whether anybody else used the disk, and a neighbour takes its time, too.
+TEST_F(LoopTargetTest, ThoseOfAPartitionMoveByWhatIsReadOfItsNeighbour) {
+  Partition();
+  MakeLoop({.partitions = true});
+  const std::string first = loop_->AddPartition(1, kMiB, 30 * kMiB);
+  const std::string second = loop_->AddPartition(2, 32 * kMiB, 32 * kMiB);
+  const auto target = Target::Open(first, {.write = false});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  const UniqueFd neighbour(open(second.c_str(), O_RDONLY | O_DIRECT));
+  ASSERT_TRUE(neighbour);
+  const uint64_t before = (*target)->StatSectors().value();
+  alignas(4096) static char buffer[65536];
+  ASSERT_EQ(pread(neighbour.get(), buffer, sizeof buffer, 0), 65536);
+  EXPECT_EQ((*target)->StatSectors().value() - before, 128u);
+}
+
+// As udev and programs that partition disks do it (systemd.io/BLOCK_DEVICE_LOCKING).
+TEST_F(LoopTargetTest, APartitionOfADiskThatAProgramHasLockedIsRefused) {
+  Partition();
+  MakeLoop({.partitions = true});
+  const std::string first = loop_->AddPartition(1, kMiB, 30 * kMiB);
+  {
+    const UniqueFd other(open(loop_->path().c_str(), O_RDONLY));
+    ASSERT_EQ(flock(other.get(), LOCK_EX | LOCK_NB), 0);
+    ExpectRefused(first, {.overwrite = true}, "another program has locked it");
+  }
+  const auto target = Target::Open(first, {.overwrite = true});
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  const UniqueFd other(open(loop_->path().c_str(), O_RDONLY));
+  EXPECT_NE(flock(other.get(), LOCK_EX | LOCK_NB), 0) << "ours keeps others from the disk";
 }
 
 TEST_F(LoopTargetTest, BlocksOf4096BytesAreTheTargetsBlocks) {
