@@ -9,10 +9,10 @@ from tests.harness import cases
 class HelpTest(unittest.TestCase):
     def test_each_benchmark_tells_how_it_is_run(self):
         for name in (":analysis", ":rate", ":timing", ":memory", ":python_package", ":score_study", ":host_stops",
-                     "/prediction"):
+                     "/prediction", "/prediction:delayed"):
             with self.subTest(name):
                 program = "tests/benchmarks" + name.replace(":", "/")
-                if name.startswith("/"):
+                if name == "/prediction":
                     program += name  # its package has its name
                 said = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
                 self.assertIn("bazel run -c opt //tests/benchmarks" + name, said.stdout)

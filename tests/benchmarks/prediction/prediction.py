@@ -155,40 +155,49 @@ def row(*cells):
     print("%-8s %-14s %-7s %9s %9s %9s %9s %9s" % cells, flush=True)
 
 
-def compare(bench, workload, pair, options):
-    disks = {name: make_disk(bench, name, speed, options)
-             for name, speed in zip(("fast", "slow"), pair.split(":"))}
-    truths, traces, runs = {}, {name: [] for name in disks}, {name: [] for name in disks}
-    for number in range(options.rounds):
-        for name, disk in disks.items():
-            traces[name].append(bench.path("%s-%d.tape" % (name, number)))
-            runs[name].append(live(bench, disk, workload, options.seed, traces[name][-1]))
-    for name in disks:
-        truths[name] = median_of(runs[name])
-        waits = [run["wait"] for run in runs[name]]
-        truth = truths[name]
-        row(workload + " " + pair, "live " + name, "+-%.1f%%" % (50 * (max(waits) - min(waits)) / truth["wait"]),
+def tell_header():
+    row("workload", "run", "", "wait", "mean", "p99", "length", "ratio")
+
+
+def compare(label, runs, found):
+    """Tells of two disks what `runs` of the figures each had live, and by how much those of replays are off;
+    `found(how, source, name)` has them of each replay on disk `name` of what was recorded on `source`."""
+    truths = {}
+    for name, live_runs in runs.items():
+        truth = truths[name] = median_of(live_runs)
+        waits = [run["wait"] for run in live_runs]
+        row(label, "live " + name, "+-%.1f%%" % (50 * (max(waits) - min(waits)) / truth["wait"]),
             "%.3f s" % truth["wait"], "%.3f ms" % (1e3 * truth["mean"]), "%.3f ms" % (1e3 * truth["p99"]),
             "%.1f s" % truth["length"], "%.2f" % (truths["slow"]["wait"] / truths["fast"]["wait"])
             if name == "slow" else "")
     offs = []
     for how in (CLOSED, OPEN):
-        for source in disks:
+        for source in runs:
             waits = {}
-            for name, disk in disks.items():
-                found = median_of([replay(bench, trace, disk, how) for trace in traces[source]
-                                   for _ in range(options.replays)])
-                truth = truths[name]
-                waits[name] = found["wait"]
+            for name, truth in truths.items():
+                replayed = median_of(found(how, source, name))
+                waits[name] = replayed["wait"]
                 ratio = None
                 if name == "slow":
                     ratio = waits["slow"] / waits["fast"] / (truths["slow"]["wait"] / truths["fast"]["wait"]) - 1
                     offs.append((how, source, "ratio", ratio))
                 if source != name:
-                    offs += [(how, source, key, found[key] / truth[key] - 1) for key in FIGURES]
+                    offs += [(how, source, key, replayed[key] / truth[key] - 1) for key in FIGURES]
                 row("", source + " on " + name, "same" if source == name and how == CLOSED else how,
-                    *(off(found[key], truth[key]) for key in FIGURES), "" if ratio is None else off(1 + ratio, 1))
+                    *(off(replayed[key], truth[key]) for key in FIGURES), "" if ratio is None else off(1 + ratio, 1))
     return offs
+
+
+def predict(bench, workload, pair, options):
+    disks = {name: make_disk(bench, name, speed, options)
+             for name, speed in zip(("fast", "slow"), pair.split(":"))}
+    traces, runs = {name: [] for name in disks}, {name: [] for name in disks}
+    for number in range(options.rounds):
+        for name, disk in disks.items():
+            traces[name].append(bench.path("%s-%d.tape" % (name, number)))
+            runs[name].append(live(bench, disk, workload, options.seed, traces[name][-1]))
+    return compare(workload + " " + pair, runs, lambda how, source, name: [
+        replay(bench, trace, disks[name], how) for trace in traces[source] for _ in range(options.replays)])
 
 
 def tell_medians(offs):
@@ -222,13 +231,13 @@ def main():
     common.need_root()
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     alone()
-    row("workload", "run", "", "wait", "mean", "p99", "length", "ratio")
+    tell_header()
     offs = []
     with common.no_halts():
         for pair in options.pairs.split(","):
             for workload in options.workloads.split(","):
                 with common.Bench() as bench:
-                    offs += compare(bench, workload, pair, options)
+                    offs += predict(bench, workload, pair, options)
     tell_medians(offs)
 
 
