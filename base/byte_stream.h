@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,9 @@ class MemorySource : public ByteSource {
  public:
   explicit MemorySource(std::string_view bytes, std::string name = "memory")
       : bytes_(bytes), name_(std::move(name)) {}
+  // A string made for the call would be gone.
+  template <std::same_as<std::string> Temporary>
+  explicit MemorySource(Temporary&& bytes, std::string name = "memory") = delete;
   Result<size_t> Read(std::span<std::byte> buffer) override;
   Status Seek(uint64_t offset) override;
   std::optional<uint64_t> size_bytes() const override { return bytes_.size(); }

@@ -7,6 +7,9 @@ MACHINE_TAGS = [
     "local",
 ]
 
+# Environment of sanitized tests that start a recorder: leaks are looked for by ptrace, a right that it gives up.
+WITHOUT_LEAKS = {"LSAN_OPTIONS": "detect_leaks=0"}
+
 # Further tags, which ./test goes by:
 #   sanitized     of tests that touch the machine: also run under asan and ubsan
 #   no-sanitizer  of all others: not run under them

@@ -143,7 +143,8 @@ std::optional<SyncInterval> CaptureSession::LastSync(int64_t ns) const {
 
 std::string CaptureSession::RenameProcess(std::string_view name) const {
   if (options_.process_names == "none") return "";
-  MemorySource source(name_salt_ + std::string(name));
+  const std::string salted = name_salt_ + std::string(name);
+  MemorySource source(salted);
   const Result<std::string> digest = Sha256Hex(&source);
   return digest.ok() ? "#" + digest->substr(0, 12) : "#";
 }
