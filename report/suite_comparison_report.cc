@@ -198,9 +198,9 @@ std::string SuiteText(const SuiteComparison& all, const TextLook& look) {
     for (const SuiteScore::Trace& trace : drive.suite.traces) {
       for (const std::string& note : trace.score.evidence.notes) {
         if (!said.insert(note).second) continue;
-        text += Wrapped("Note       ", "           ",
-                        Plain(drive.label, kLabelColumns) + ": " + Plain(note, 1'000),
-                        look.columns);
+        text +=
+            Wrapped("Note       ", "           ",
+                    Plain(drive.label, kLabelColumns) + ": " + Plain(note, 1'000), look.columns);
       }
     }
   }
