@@ -213,7 +213,8 @@ TEST(TraceRoundTripTest, TheSummaryTellsHowFarRecordsStandBehindTheirPlace) {
   const auto late_ns_max = [](const std::vector<int64_t>& arrivals_ns) {
     std::vector<IoRecord> records;
     for (const int64_t at_ns : arrivals_ns) records.push_back(Write4k(at_ns, 0));
-    auto reader = TraceReader::FromSource(std::make_unique<MemorySource>(TraceOf(records, 2)));
+    const std::string trace = TraceOf(records, 2);
+    auto reader = TraceReader::FromSource(std::make_unique<MemorySource>(trace));
     return (*reader)->summary()->late_ns_max();
   };
   EXPECT_EQ(late_ns_max({}), 0);
