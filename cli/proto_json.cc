@@ -37,7 +37,7 @@ ordered_json Value(const Message& message, const FieldDescriptor* field, int ind
       return (one ? get.GetEnum(message, field) : get.GetRepeatedEnum(message, field, index))
           ->name();
     case FieldDescriptor::CPPTYPE_STRING: {
-      const std::string text =
+      std::string text =
           one ? get.GetString(message, field) : get.GetRepeatedString(message, field, index);
       if (field->type() != FieldDescriptor::TYPE_BYTES) return text;
       // JSON has no bytes.

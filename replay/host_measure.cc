@@ -1,7 +1,6 @@
 #include "replay/host_measure.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -154,13 +153,13 @@ std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples) {
     times.push_back({static_cast<int64_t>(sample.ios), sample.seen_ns - disk_ns});
   }
   if (times.empty()) return std::nullopt;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end(),
-                   [](const HostTime& a, const HostTime& b) { return a.Mean() < b.Mean(); });
-  const int64_t median_ns = middle->Mean();
+  const int64_t least_ns =
+      std::min_element(times.begin(), times.end(), [](const HostTime& a, const HostTime& b) {
+        return a.Mean() < b.Mean();
+      })->Mean();
   HostTime sum = {0, 0};
   for (const HostTime& time : times) {
-    if (std::abs(time.Mean() - median_ns) > 2 * kNanosPerMilli / time.ios) continue;
+    if (time.Mean() - least_ns > 2 * kNanosPerMilli / time.ios) continue;
     sum.ios += time.ios;
     sum.total_ns += time.total_ns;
   }

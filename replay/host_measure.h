@@ -33,9 +33,9 @@ struct HostSample {
 
 // The mean of what is not in the statistics, ns an I/O, at least 0. The statistics cut to whole ms,
 // so that what one sample lacks the next one has too much: the mean is over all samples but those
-// further from the median than cuts explain (2 ms), in which the host stopped. A sample in which
-// the disk was sent none is the host's alone (flushes, where there is no write cache). Absent where
-// there is no sample, or one in which the disk did I/O for others. Pure.
+// further above the least one than cuts explain (2 ms), in which the host stopped or was busy. A
+// sample in which the disk was sent none is the host's alone (flushes, where there is no write
+// cache). Absent where there is no sample, or one in which the disk did I/O for others. Pure.
 std::optional<int64_t> HostPartNs(const std::vector<HostSample>& samples);
 
 // Measures it on each target for kHostMeasureNs, before a replay: reads of 4 KiB at places that are

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -168,10 +169,13 @@ int PrintSuite(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace blktape
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() >= 4 && words[0] == "score") return blktape::PrintScore(words);
   if (words.size() >= 3 && words[0] == "suite") return blktape::PrintSuite(words);
   std::fprintf(stderr, "usage: see noisy_score.cc\n");
   return 2;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "error: %s\n", error.what());
+  return 1;
 }

@@ -19,6 +19,15 @@ TEST(HostMeasureTest, OneSampleInWhichTheHostStoppedChangesNothing) {
   EXPECT_EQ(HostPartNs({quiet, stopped, quiet}), 20'000);
 }
 
+// What a busy host adds comes and goes. If more were taken out than it added to the run, a drive
+// would look better than it is.
+TEST(HostMeasureTest, OfABusyHostTheQuietestSampleTells) {
+  const HostSample quiet = {.ios = 100, .seen_ns = 102 * kMs, .counted = 100, .counted_ms = 100};
+  const HostSample busy = {.ios = 90, .seen_ns = 128 * kMs, .counted = 90, .counted_ms = 90};
+  const HostSample busier = {.ios = 80, .seen_ns = 140 * kMs, .counted = 80, .counted_ms = 80};
+  EXPECT_EQ(HostPartNs({busy, busier, quiet, busy, busier}), 20'000);
+}
+
 // 100 I/Os take the disk 105.5 ms, of which the statistics hold 105 or 106. With 107.5 ms as seen,
 // 20 us an I/O are the host's: no single sample says so.
 TEST(HostMeasureTest, WhatTheStatisticsCutOffIsInTheNextSample) {
