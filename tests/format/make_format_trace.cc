@@ -4,22 +4,15 @@
 //   make_format_trace random SEED PATH   any records, marks among them
 //   make_format_trace escapes PATH       terminal escapes wherever a trace has text
 //   make_format_trace newer PATH         a column that only a newer version knows
-#include <google/protobuf/unknown_field_set.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "base/byte_stream.h"
 #include "base/status.h"
-#include "format/column_codec.h"
-#include "format/frame_writer.h"
-#include "format/message_stream.h"
 #include "format/trace_writer.h"
 #include "tests/format/trace_testing.h"
 
@@ -75,24 +68,7 @@ Status WriteEscapes(const std::string& path) {
 }
 
 Status WriteNewer(const std::string& path) {
-  MemorySink sink;
-  FrameWriter frames(&sink, 1);
-  std::string bytes;
-  proto::Message header;
-  *header.mutable_header() = TestHeader();
-  header.mutable_header()->set_format_version(1);
-  AppendDelimited(header, &bytes);
-  RETURN_IF_ERROR(frames.Write(bytes));
-  bytes.clear();
-  proto::Message start;
-  start.mutable_frame()->set_number(1);
-  AppendDelimited(start, &bytes);
-  proto::Message batch;
-  EncodeBatch(std::vector<IoRecord>{Write4k(1000, 0)}, batch.mutable_batch());
-  batch.batch().GetReflection()->MutableUnknownFields(batch.mutable_batch())->AddVarint(2000, 1);
-  AppendDelimited(batch, &bytes);
-  RETURN_IF_ERROR(frames.Write(bytes));
-  std::ofstream(path, std::ios::binary) << sink.bytes();
+  std::ofstream(path, std::ios::binary) << TraceOfANewerVersion();
   return OkStatus();
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,11 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_stream.h"
 #include "base/file.h"
-#include "format/column_codec.h"
-#include "format/frame_writer.h"
-#include "format/message_stream.h"
 #include "format/partial_file.h"
 #include "tests/format/trace_testing.h"
 
@@ -148,26 +143,7 @@ TEST_F(TraceMergerTest, AnUnfinishedTraceDoesNotBecomeAFinishedOne) {
 
 TEST_F(TraceMergerTest, AColumnOfANewerVersionIsRefusedAndLeavesNoFile) {
   const std::string path = folder_ + "/newer.tape";
-  {
-    MemorySink sink;
-    FrameWriter frames(&sink, 1);
-    std::string bytes;
-    proto::Message header;
-    *header.mutable_header() = TestHeader();
-    header.mutable_header()->set_format_version(1);
-    AppendDelimited(header, &bytes);
-    ASSERT_TRUE(frames.Write(bytes).ok());
-    bytes.clear();
-    proto::Message start;
-    start.mutable_frame()->set_number(1);
-    AppendDelimited(start, &bytes);
-    proto::Message batch;
-    EncodeBatch(std::vector<IoRecord>{Write4k(1000, 0)}, batch.mutable_batch());
-    batch.batch().GetReflection()->MutableUnknownFields(batch.mutable_batch())->AddVarint(2000, 1);
-    AppendDelimited(batch, &bytes);
-    ASSERT_TRUE(frames.Write(bytes).ok());
-    std::ofstream(path, std::ios::binary) << sink.bytes();
-  }
+  std::ofstream(path, std::ios::binary) << TraceOfANewerVersion();
   const auto report = Merge({OneWrite("first.tape", 1000), path}, MergeClock::kSame);
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code(), StatusCode::kUnimplemented);

@@ -1,10 +1,15 @@
 #include "tests/format/trace_testing.h"
 
+#include <google/protobuf/unknown_field_set.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "base/check.h"
+#include "format/column_codec.h"
+#include "format/frame_writer.h"
+#include "format/message_stream.h"
 #include "tests/support/desktop_load.h"
 
 namespace blktape {
@@ -162,6 +167,27 @@ std::string TraceOf(const std::vector<IoRecord>& records, uint32_t records_per_f
   BLKTAPE_CHECK(writer.ok());
   for (const IoRecord& io : records) BLKTAPE_CHECK((*writer)->Write(io).ok());
   BLKTAPE_CHECK((*writer)->Finish({}).ok());
+  return sink.bytes();
+}
+
+std::string TraceOfANewerVersion() {
+  MemorySink sink;
+  FrameWriter frames(&sink, 1);
+  std::string bytes;
+  proto::Message header;
+  *header.mutable_header() = TestHeader();
+  header.mutable_header()->set_format_version(1);
+  AppendDelimited(header, &bytes);
+  BLKTAPE_CHECK(frames.Write(bytes).ok());
+  bytes.clear();
+  proto::Message start;
+  start.mutable_frame()->set_number(1);
+  AppendDelimited(start, &bytes);
+  proto::Message batch;
+  EncodeBatch(std::vector<IoRecord>{Write4k(1000, 0)}, batch.mutable_batch());
+  batch.batch().GetReflection()->MutableUnknownFields(batch.mutable_batch())->AddVarint(2000, 1);
+  AppendDelimited(batch, &bytes);
+  BLKTAPE_CHECK(frames.Write(bytes).ok());
   return sink.bytes();
 }
 

@@ -61,6 +61,9 @@ Status WriteGolden(const std::string& path);
 std::string TraceOf(const std::vector<IoRecord>& records, uint32_t records_per_frame,
                     int devices = 1);
 
+// An unfinished trace of one write, in a batch with a column that no version knows.
+std::string TraceOfANewerVersion();
+
 struct ReadBack {
   Status status;  // of Open, or of the Next that failed
   std::vector<IoRecord> records;
