@@ -12,7 +12,7 @@
 
 namespace blktape {
 
-// The words and figures that comparisons of scores, of suites and of corners share.
+// The words and figures that scores and comparisons of scores, of suites and of corners share.
 
 inline constexpr size_t kLabelColumns = 32;  // of a drive's name on a terminal
 
@@ -20,7 +20,8 @@ inline constexpr size_t kLabelColumns = 32;  // of a drive's name on a terminal
 Sentence::Words DriveName(const std::string& label);
 // "8.44": how many times as fast.
 std::string TimesDigits(double ratio);
-// "2130", "273"; "none" where there is none.
+// "2130", "273": a whole number from 1000 on, three digits below, so that slow drives keep theirs;
+// "none" where there is none.
 std::string ScoreDigits(const std::optional<double>& score);
 // "2080 to 2180"; "none" where there is none.
 std::string IntervalText(const std::optional<double>& low, const std::optional<double>& high);

@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "base/text_layout.h"
+#include "report/comparison_words.h"
 #include "report/report_text.h"
 #include "report/score_report_out.h"
 #include "report/target_notes.h"
@@ -24,11 +25,6 @@ std::string TargetNames(const ScoreReport& report) {
     if (target.is_file()) names += " (a file)";
   }
   return names;
-}
-
-// A score: a whole number from 1000 on, three digits below, so that slow drives keep theirs.
-std::string ScoreDigits(double score) {
-  return score >= 999.5 ? fmt::format("{:.0f}", score) : FormatNumber(score);
 }
 
 std::string Headline(const ScoreReport& report) {
