@@ -42,8 +42,8 @@ std::string Headline(const ScoreReport& report) {
   const Score& score = *report.score;
   text += std::string(word) + ScoreDigits(score.score);
   if (score.ci_low && score.ci_high) {
-    text += fmt::format("   95 % interval {} to {}, {}, {} cycle{}", ScoreDigits(*score.ci_low),
-                        ScoreDigits(*score.ci_high), report.sample ? "sampled" : "run to run",
+    text += fmt::format("   95 % interval {} to {}, {}, {} cycle{}", ScoreDigits(score.ci_low),
+                        ScoreDigits(score.ci_high), report.sample ? "sampled" : "run to run",
                         report.cycles.size(), report.cycles.size() == 1 ? "" : "s");
     if (report.first_stage > 0) {
       text += fmt::format("\n              two stages: the spread is that of the first {} cycles",
@@ -82,9 +82,9 @@ std::string RepeatedText(const ScoreReport& report) {
     }
   }
   if (const std::optional<double> with = report.score_with_repeated()) {
-    text += fmt::format("              The score if {} counted: {}\n",
-                        report.repeated.size() == 1 ? "this cycle" : "these cycles",
-                        ScoreDigits(*with));
+    text +=
+        fmt::format("              The score if {} counted: {}\n",
+                    report.repeated.size() == 1 ? "this cycle" : "these cycles", ScoreDigits(with));
   }
   return text;
 }
