@@ -23,18 +23,22 @@ disks had been given by then is in the images of `Disk(..., image=PATH)`; see th
 import contextlib
 import ctypes
 import dataclasses
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tarfile
 import tempfile
+import threading
 import time
 
 from tests.guest import initramfs, systemd, write_log
 from tests.harness import blktape
 
 OUTBOX_BYTES = 256 << 20
+SLEEP_S = 2
 
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -183,12 +187,26 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def _wake_whenever_asleep(monitor):
+    """Speaks qemu's machine protocol (docs/interop/qmp-spec) over it, until qemu ends."""
+    with monitor.makefile("rw") as lines:
+        try:
+            print('{"execute": "qmp_capabilities"}', file=lines, flush=True)
+            for line in lines:
+                if json.loads(line).get("event") == "SUSPEND":
+                    time.sleep(SLEEP_S)
+                    print('{"execute": "system_wakeup"}', file=lines, flush=True)
+        except ConnectionError:
+            pass  # It ended.
+
+
 class Guest:
     def __init__(self, programs=(), modules=(), disks=(), files=None, memory_mib=1024, cpus=2,
                  kernel_arguments="", timeout_s=240, systemd=False, suspends=False):
         """`files` maps a path in the guest to a path here; `programs` are names found in PATH.
 
-        One that `suspends` to memory is booted by its firmware, which wakes no kernel that it did not boot.
+        One that `suspends` to memory is booted by its firmware, which wakes no kernel that it did not boot. It is
+        woken SLEEP_S after it fell asleep: an alarm that it set itself could ring while it still falls asleep, unheard.
         """
         self.programs, self.modules, self.disks = list(programs), list(modules), list(disks)
         self.files = dict(files or {})
@@ -308,15 +326,22 @@ class Guest:
         # Last, so that the disks of the test are vda, vdb ... in their order.
         command += ["-drive", "file=%s,if=none,format=raw,cache=unsafe,id=outbox" % outbox,
                     "-device", "virtio-blk-pci,drive=outbox,serial=outbox"]
+        ours, qemus = socket.socketpair()
+        command += ["-chardev", "socket,id=monitor,fd=%d" % qemus.fileno(), "-mon", "chardev=monitor,mode=control"]
         console_path = os.path.join(work, "console")
-        with open(console_path, "wb") as console_file:
-            qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console_file,
-                                    stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+        with open(console_path, "wb") as console_file, ours:
+            with qemus:
+                qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console_file, stderr=subprocess.STDOUT,
+                                        preexec_fn=_die_with_parent, pass_fds=[qemus.fileno()])
+            # It ends with qemu, whose end of the monitor closes.
+            waker = threading.Thread(target=_wake_whenever_asleep, args=(ours,))
+            waker.start()
             try:
                 why_not = self._wait(qemu, console_path, until)
             finally:
                 qemu.kill()
                 qemu.wait()
+                waker.join()
         console = _text(console_path)
         if why_not:
             raise AssertionError("the guest %s\n--- console\n%s" % (why_not, console[-6000:]))
