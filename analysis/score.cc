@@ -90,6 +90,12 @@ std::optional<bool> Score::interval_too_wide() const {
   return *ratio > WidestIntervalRatio();
 }
 
+bool Score::mostly_of_the_draw() const {
+  if (!sampling_sd_ln) return false;
+  const std::optional<MeanVariance> runs = VarianceOfMean(log_scores);
+  return !runs || *sampling_sd_ln * *sampling_sd_ln > runs->variance;
+}
+
 SampledLogScore EstimateLogScore(const SampleDesign& design,
                                  std::span<const SegmentCosts> reference,
                                  std::span<const SegmentCosts> drive, const CostWeights& weights) {

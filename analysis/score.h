@@ -88,6 +88,9 @@ struct Score {
   // single cycle, as what follows from it.
   std::optional<double> interval_ratio() const;
   std::optional<bool> interval_too_wide() const;
+  // Whether the draw of a sample puts ln S further off than the runs do: then more windows narrow
+  // the interval, and more cycles hardly do.
+  bool mostly_of_the_draw() const;
 };
 // An interval whose ends lie further apart says nothing: it hides even a drive at which one of the
 // costs, the one of least weight, is twice as high.

@@ -487,7 +487,8 @@ class Campaign {
     prepare.replay.queue_settings = options_.queue_settings;
     prepare.replay.engine = options_.engine;
     if (prepare.state == PrepareOptions::State::kFresh) {
-      SetPiece(options_.piece, options_.target_path, &prepare.replay);
+      // Of a sample what it reads itself: what the whole would have written before, it does not.
+      TakeRecords(options_.target_path, &prepare.replay);
     }
     prepare.progress_path = folder_->PathOf("prepare.json");
     const Result<PrepareReport> report =

@@ -54,11 +54,15 @@ std::string Headline(const ScoreReport& report) {
   }
   text += "\n";
   if (score.interval_too_wide().value_or(false)) {
+    const std::string_view remedy =
+        score.mostly_of_the_draw()
+            ? "Most of that is the draw of the sample, which only a larger --budget narrows."
+            : "More cycles or a quieter machine narrow it.";
     text += Wrapped("TOO WIDE      ", "              ",
                     fmt::format("to choose a drive by: the ends of the interval are {:.2f} times "
                                 "apart, and from {:.2f} on it hides even that the work takes "
-                                "twice as long. More cycles or a quieter machine narrow it.",
-                                *score.interval_ratio(), WidestIntervalRatio()));
+                                "twice as long. {}",
+                                *score.interval_ratio(), WidestIntervalRatio(), remedy));
   }
   return text;
 }
@@ -302,7 +306,8 @@ std::string RunTable(const ScoreReport& report) {
 std::vector<std::string> ScoreNotes(const ScoreReport& report) {
   // Of an invalid score the runs may be left out of the figures; whether they read is not known.
   const bool reads = report.cycles.empty() || report.derived.read_service().count() > 0;
-  return TargetNotes({report.targets.begin(), report.targets.end()}, report.state, reads);
+  return TargetNotes({report.targets.begin(), report.targets.end()}, report.state, reads,
+                     report.sample.has_value());
 }
 
 std::string ScoreText(const ScoreReport& report) {

@@ -7,17 +7,20 @@
 namespace blktape {
 namespace {
 
-std::string UnwrittenNote(const proto::Device& target, const std::string& state) {
-  if (target.is_file()) {
-    if (target.unwritten_bytes() == 0) return "";
-    return FormatBytes(target.unwritten_bytes()) + " of " + target.path() +
-           " were unwritten when the run began; reads of unwritten blocks make it look too fast";
-  }
+std::string UnwrittenNote(const proto::Device& target, const std::string& state, bool sampled) {
   const bool prepared = state == "used" || state == "fresh";
   if (prepared || target.path().empty()) return "";
-  return "it is unknown which blocks of " + target.path() +
-         " were never written; reads of unwritten blocks make it look too fast (prepare writes "
-         "them)";
+  std::string note;
+  if (target.is_file()) {
+    if (target.unwritten_bytes() == 0) return "";
+    note = FormatBytes(target.unwritten_bytes()) + " of " + target.path() +
+           " were unwritten when the run began";
+  } else {
+    note = "it is unknown which blocks of " + target.path() + " were never written";
+  }
+  note += "; reads of unwritten blocks make it look too fast (prepare writes them)";
+  if (sampled) note += ", and a sample reads more of them: it leaves out what writes them before";
+  return note;
 }
 
 }  // namespace
@@ -33,11 +36,11 @@ std::string LostFlushesNote(const proto::Device& target) {
 
 std::vector<std::string> TargetNotes(
     const google::protobuf::RepeatedPtrField<proto::Device>& targets, const std::string& state,
-    bool reads) {
+    bool reads, bool sampled) {
   std::vector<std::string> notes;
   for (const proto::Device& target : targets) {
     for (std::string note :
-         {LostFlushesNote(target), reads ? UnwrittenNote(target, state) : std::string()}) {
+         {LostFlushesNote(target), reads ? UnwrittenNote(target, state, sampled) : std::string()}) {
       if (!note.empty()) notes.push_back(std::move(note));
     }
   }

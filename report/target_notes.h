@@ -18,9 +18,9 @@ std::string LostFlushesNote(const proto::Device& target);
 
 // Of all targets of a run, in their order. `state`: what the target was prepared to, as the plan
 // names it. `reads`: whether the run reads; what was never written is read without any work of the
-// medium.
+// medium. `sampled`: it replays a sample, and so may read what only the whole writes.
 std::vector<std::string> TargetNotes(
     const google::protobuf::RepeatedPtrField<proto::Device>& targets, const std::string& state,
-    bool reads);
+    bool reads, bool sampled = false);
 
 }  // namespace blktape

@@ -126,7 +126,10 @@ class Preparation {
     journal_.target =
         fmt::format("{} {} {} {} span {}", options_.target_path, target->description().serial(),
                     target->size_bytes(), used ? "used" : "fresh", span_bytes_);
-    if (!used) journal_.target += " for " + options_.replay.trace_path;
+    if (!used) {
+      const ReplayOptions& trace = options_.replay;
+      journal_.target += " for " + (trace.records ? trace.records->name : trace.trace_path);
+    }
     for (const QueueSetting& setting : options_.replay.queue_settings) {
       journal_.target += " " + setting.name + "=" + setting.value;
     }
@@ -280,7 +283,7 @@ class Preparation {
                         ": cannot discard, so it cannot be made fresh\n  try:  --state used");
     }
     // Done first: a trace that does not fit is refused before the target's content changes.
-    const bool has_trace = !options_.replay.trace_path.empty();
+    const bool has_trace = !options_.replay.trace_path.empty() || options_.replay.records;
     ReadsBeforeWrites reads;
     if (has_trace) {
       ASSIGN_OR_RETURN(reads, FindReadsBeforeWrites());

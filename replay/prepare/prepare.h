@@ -21,8 +21,8 @@ struct PrepareOptions {
   };
   State state = State::kUsed;
   // Target, engine, overwrite, and queue settings, which stay in force from the first I/O to the
-  // end of the idle time. Also the trace with its mapping and remapping, for kFresh; without a
-  // trace kFresh only discards.
+  // end of the idle time. Also the trace, or records, with mapping and remapping, for kFresh;
+  // without either kFresh only discards.
   ReplayOptions replay;
   std::string target_path;
   std::optional<uint64_t> span_bytes;  // from the target's start; absent: the whole target

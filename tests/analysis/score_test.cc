@@ -180,6 +180,20 @@ TEST(SampleTest, AWholeSampleIsTheScoreItself) {
   EXPECT_EQ(*score.half_width_ln, 0);
 }
 
+TEST(SampleTest, WhatPutsTheScoreFurtherOffTheDrawOrTheRuns) {
+  Score score;
+  // The mean of these two has a standard error of 0.1 / 2.
+  score.log_scores = {0.3, 0.4};
+  EXPECT_FALSE(score.mostly_of_the_draw()) << "no sample";
+  score.sampling_sd_ln = 0.049;
+  EXPECT_FALSE(score.mostly_of_the_draw());
+  score.sampling_sd_ln = 0.051;
+  EXPECT_TRUE(score.mostly_of_the_draw());
+  score.log_scores = {0.3};
+  score.sampling_sd_ln = 0.001;
+  EXPECT_TRUE(score.mostly_of_the_draw()) << "of one cycle nothing else is known";
+}
+
 TEST(CompareTest, DrivesThatAreAlikeTieInNineteenOfTwentyCampaigns) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> noise(0, 0.03);

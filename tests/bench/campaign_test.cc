@@ -394,7 +394,7 @@ TEST_F(CampaignTest, ACycleThatIsInvalidByAnotherRuleTooIsNotMeasuredAgain) {
 }
 
 TEST_F(CampaignTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
-  const auto report = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
+  auto report = Run(Drive([](uint32_t cycle) { return cycle * 100'000; }));
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->valid());
   EXPECT_THAT(ScoreText(*report), HasSubstr("\nTOO WIDE      to choose a drive by"));
@@ -402,6 +402,11 @@ TEST_F(CampaignTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
   EXPECT_EQ(json["interval_too_wide"], true);
   EXPECT_DOUBLE_EQ(json["interval_ratio"].get<double>(),
                    json["ci_high"].get<double>() / json["ci_low"].get<double>());
+  EXPECT_THAT(ScoreText(*report), HasSubstr("More cycles"));
+  // Cycles cannot mend what the draw of a sample does.
+  report->score->sampling_sd_ln = 9;
+  EXPECT_THAT(ScoreText(*report),
+              ::testing::AllOf(Not(HasSubstr("More cycles")), HasSubstr("--budget")));
 }
 
 TEST_F(CampaignTest, ASchedulerThatChangesMakesItInvalid) {
@@ -619,6 +624,38 @@ TEST_F(CampaignTest, TheTargetIsPreparedOnceOrBeforeEachCycle) {
   EXPECT_THAT(calls_, ElementsAre("reference 0 closed", "reference 0 max", "prepare fresh",
                                   "cycle 1 closed", "cycle 1 max", "prepare fresh",
                                   "cycle 2 closed", "cycle 2 max"));
+}
+
+// What the whole would have written before the sample reads it is not there.
+TEST_F(CampaignTest, ASampleIsMadeFreshForItsOwnReads) {
+  options_.state = "fresh";
+  options_.budget_ns = 2 * options_.pause_ns + 3 * kNanosPerSecond;
+  PrepareOptions prepared;
+  const ReplayFunction simulated_only =
+      [](const ReplayOptions& options, const std::atomic<bool>& stop,
+         const std::function<void(const ReplayProgress&)>& progress) {
+        if (options.engine == "simulated") return RunReplay(options, stop, progress);
+        return Result<proto::ReplayOutcome>(Status(StatusCode::kUnavailable, "no drive here"));
+      };
+  const CampaignTools tools{.replay = simulated_only,
+                            .prepare = [&prepared](const PrepareOptions& options, const auto&,
+                                                   const auto&) -> Result<PrepareReport> {
+                              prepared = options;
+                              return PrepareReport();
+                            },
+                            .clock = &clock_};
+  EXPECT_THAT(RunCampaign(options_, tools, stop_, events_).status().message(),
+              HasSubstr("no drive here"));
+  EXPECT_THAT(prepared.replay.trace_path, IsEmpty());
+  ASSERT_TRUE(prepared.replay.records);
+  const auto records = prepared.replay.records->open();
+  ASSERT_TRUE(records.ok()) << records.status().message();
+  IoRecord io;
+  uint64_t ordinal = 0;
+  uint64_t count = 0;
+  while (*(*records)->Next(&io, &ordinal)) ++count;
+  EXPECT_GT(count, 200u);
+  EXPECT_LT(count, kIos);
 }
 
 TEST_F(CampaignTest, APreparationWithoutASteadyStateBreaksRuleSevenBeforeAnyRun) {

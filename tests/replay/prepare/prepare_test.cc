@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,24 @@ TEST(PrepareTest, FreshHoldsExactlyTheBlocksThatTheTraceReadsFirst) {
   EXPECT_NE(Content(target, 4 * kMiB, 65536), std::string(65536, '\0'));
   EXPECT_EQ(Content(target, 8 * kMiB, 65536), std::string(65536, '\0'));
   EXPECT_NE(Content(target, 15 * kMiB, 4096), std::string(4096, '\0'));
+}
+
+// As of a sample, which leaves out the write of the trace before.
+TEST(PrepareTest, FreshHoldsWhatRecordsReadFirst) {
+  const std::string target = SparseFile("records.img", 16 * kMiB);
+  PrepareOptions options = Quick(target);
+  options.state = PrepareOptions::State::kFresh;
+  options.replay.records = {
+      .name = "a sample", .open = []() -> Result<std::unique_ptr<RecordStream>> {
+        return std::unique_ptr<RecordStream>(std::make_unique<FakeRecords>(
+            std::vector<IoRecord>{Read(40, 50, 8 * kMiB, 65536), Write(60, 70, 0, 4096)}));
+      }};
+  options.replay.mappings = {{"", target}};
+  const auto report = RunPrepare(options, kRunOn, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->prefilled_bytes, 65536u);
+  EXPECT_EQ(AllocatedBytes(target), 65536u);
+  EXPECT_NE(Content(target, 8 * kMiB, 65536), std::string(65536, '\0'));
 }
 
 TEST(PrepareTest, WhatTheTargetCannotDoIsLeftToTheReplay) {
