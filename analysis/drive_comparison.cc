@@ -22,12 +22,11 @@ bool IsSimulated(const MeasuredScore& score) {
   return ProcedureOf(score.rule).ends_with(", simulated");
 }
 
-// Of a simulated drive and a real one what both can have: up to the state. Pause, engine and kind
-// of target follow it.
+// Of a simulated drive and a real one what both can have: up to the state, of which a simulated one
+// has only one. Pause, engine and kind of target follow it.
 std::string RuleOfBoth(const MeasuredScore& score) {
   const std::string rule(ProcedureOf(score.rule));
-  const size_t state = rule.find(", " + score.state);
-  return state == std::string::npos ? rule : rule.substr(0, rule.find(", ", state + 2));
+  return rule.substr(0, rule.find(", " + score.state));
 }
 
 bool GoByOneRule(const MeasuredScore& a, const MeasuredScore& b) {

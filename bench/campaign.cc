@@ -42,11 +42,20 @@ bool IsSimulated(const std::string& target_path) {
   return target_path.starts_with(kSimulatedTarget);
 }
 
+// Where none was named. A file may still have to be made.
+std::string DefaultState(const std::string& target_path) {
+  std::error_code none;
+  const bool drive = IsSimulated(target_path) || std::filesystem::is_block_file(target_path, none);
+  return drive ? "as-is" : "fresh";
+}
+
 class Campaign {
  public:
   Campaign(const CampaignOptions& options, const CampaignTools& tools,
            const std::atomic<bool>& stop, const CampaignEvents& events)
-      : options_(options), tools_(tools), stop_(stop), events_(events) {}
+      : options_(options), tools_(tools), stop_(stop), events_(events) {
+    if (options_.state.empty()) options_.state = DefaultState(options_.target_path);
+  }
 
   Result<std::shared_ptr<const ScoredTrace>> Check() {
     RETURN_IF_ERROR(CheckOptions());
@@ -440,8 +449,7 @@ class Campaign {
       replay.depth = kReferenceDepth;
     }
     replay.queue_settings = options_.queue_settings;
-    // Once the first run has begun what lies on the target is this campaign's own.
-    replay.overwrite = options_.overwrite || !report_.runs.empty() || Touched();
+    replay.overwrite = MayOverwrite();
     RETURN_IF_ERROR(Touch());
     replay.cycle = static_cast<uint32_t>(cycle);
     ASSIGN_OR_RETURN(RunCosts costs,
@@ -459,8 +467,12 @@ class Campaign {
     return found == options_.identities.end() ? "" : found->second;
   }
 
-  // Whether an earlier process began a run on this very target.
+  // Whether a preparation or a run of this campaign has begun on this very target, perhaps in an
+  // earlier process.
   bool Touched() const { return !Identity().empty() && folder_->state().touched == Identity(); }
+
+  // What lies on the target may go: by consent, or as this campaign has put it there.
+  bool MayOverwrite() const { return options_.overwrite || !report_.runs.empty() || Touched(); }
 
   Status Touch() {
     if (Identity().empty() || Touched()) return OkStatus();
@@ -471,10 +483,9 @@ class Campaign {
 
   Status Prepare(uint64_t cycle) {
     if (options_.state == "as-is") return OkStatus();
-    CampaignState state = folder_->state();
-    if (state.unsteady) Unsteady();
+    if (folder_->state().unsteady) Unsteady();
     if (cycle > 1 && !options_.prepare_each_cycle) return OkStatus();
-    const auto& prepared = state.prepared;
+    const auto& prepared = folder_->state().prepared;
     if (std::find(prepared.begin(), prepared.end(), cycle) != prepared.end()) return OkStatus();
     const std::string label = fmt::format("cycle {}, preparing: {}", cycle, options_.state);
     if (events_.on_run) events_.on_run(label);
@@ -483,7 +494,8 @@ class Campaign {
         options_.state == "used" ? PrepareOptions::State::kUsed : PrepareOptions::State::kFresh;
     prepare.target_path = options_.target_path;
     prepare.replay.identities = options_.identities;
-    prepare.replay.overwrite = options_.overwrite || cycle > 1 || folder_->resumed();
+    prepare.replay.overwrite = MayOverwrite();
+    RETURN_IF_ERROR(Touch());
     prepare.replay.queue_settings = options_.queue_settings;
     prepare.replay.engine = options_.engine;
     if (prepare.state == PrepareOptions::State::kFresh) {
@@ -498,6 +510,7 @@ class Campaign {
     if (report.status().code() == StatusCode::kCancelled) return OkStatus();  // and it is told
     if (!report.ok()) return report.status();
     if (!report->resumed) preparation_ns_ = report->took_ns;
+    CampaignState state = folder_->state();
     state.prepared.push_back(cycle);
     state.unsteady = prepare.state == PrepareOptions::State::kUsed && !report->steady;
     RETURN_IF_ERROR(folder_->Save(state));

@@ -60,7 +60,9 @@ struct CampaignOptions {
   // How long a cycle may take: where the whole takes longer, windows of it are drawn by `seed`.
   std::optional<int64_t> budget_ns;
   uint64_t seed = 1;
-  std::string state = "as-is";      // as-is, used, fresh
+  // as-is, used, fresh; empty: fresh for a file, where what was never written would be read from no
+  // drive, as-is for all else.
+  std::string state;
   bool prepare_each_cycle = false;  // else once, before the first
   bool overwrite = false;
   bool loss_accepted = false;

@@ -16,7 +16,8 @@ struct CampaignState {
   // What is measured, in words: trace, target, rule as asked for. Only the same goes on.
   std::string question;
   std::string engine;  // of the first run, which all others go by; empty: none yet
-  // Identity of the target that the first run was begun on: what lies there is ours. Empty: none.
+  // Identity of the target that the first run or preparation was begun on: what lies there is ours.
+  // Empty: none.
   std::string touched;
   std::vector<uint64_t> prepared;  // cycles before which the target was brought into its state
   bool unsteady = false;           // a preparation ended without a steady state

@@ -278,9 +278,11 @@ class Preparation {
 
   Status MakeFresh() {
     if (!can_discard_) {
-      return Status(StatusCode::kFailedPrecondition,
-                    options_.target_path +
-                        ": cannot discard, so it cannot be made fresh\n  try:  --state used");
+      return Status(
+          StatusCode::kFailedPrecondition,
+          options_.target_path +
+              ": cannot discard, so it cannot be made fresh\n  try:  --state used, or score "
+              "--state as-is");
     }
     // Done first: a trace that does not fit is refused before the target's content changes.
     const bool has_trace = !options_.replay.trace_path.empty() || options_.replay.records;

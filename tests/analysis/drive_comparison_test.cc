@@ -117,6 +117,15 @@ TEST(DriveComparisonTest, ASimulatedDriveHasNoPauseEngineOrDevice) {
             Obstacle::kOtherRule);
   // Two real ones need all of it.
   EXPECT_EQ(obstacle(real + "io_uring, a device", real + "io_uring, a file"), Obstacle::kOtherRule);
+  // It has one state, whatever that of the real one.
+  Json fresh = OneSegment("a", {1e9, 1e9});
+  fresh["state"] = "fresh";
+  fresh["rule"] =
+      "score 2: closed loop, idle cap 1 s, max order, fresh before the first cycle, pause 2 s, "
+      "io_uring, a file; 7 bytes, write back";
+  Json other = OneSegment("b", {2e9, 2e9});
+  other["rule"] = simulated + "; 0 bytes";
+  EXPECT_EQ(CompareDrives({Drive(fresh), Drive(other)}).pairs[0].obstacle, Obstacle::kNone);
 }
 
 TEST(DriveComparisonTest, OneDriveInTwoStatesTellsWhatTheStateMakesOfIt) {

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "bench/campaign_folder.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "format/trace_reader.h"
@@ -51,6 +52,7 @@ class CampaignTest : public ::testing::Test {
     options_.target_path = "/dev/sdx";
     options_.folder = folder_ + "/first";
     options_.pause_ns = 5 * kNanosPerSecond;
+    options_.state = "as-is";
     WriteRecording();
   }
 
@@ -304,6 +306,27 @@ TEST_F(CampaignTest, APreparationComesToTheEstimateOnceItIsKnownHowLongOneTakes)
   options_.folder = folder_ + "/once";
   ASSERT_TRUE(Run(Drive([](uint32_t) { return kNanosPerMilli; })).ok());
   EXPECT_THAT(left_s, ElementsAre("30 and unknown", "30", "21", "18", "9", "0"));
+}
+
+// What a file never held is read from no drive at all.
+TEST_F(CampaignTest, WhereNoStateIsNamedAFileIsMadeFreshAndADriveIsLeftAsItIs) {
+  options_.state.clear();
+  options_.cycles = 1;
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  options_.target_path = folder_ + "/scratch";  // to be made
+  const auto file = Run(drive);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->state, "fresh");
+  EXPECT_THAT(file->rule, HasSubstr(", fresh before the first cycle, "));
+  EXPECT_THAT(calls_, Contains("prepare fresh"));
+
+  calls_.clear();
+  options_.target_path = "sim:reference";
+  options_.folder = folder_ + "/simulated";
+  const auto simulated = Run(drive);
+  ASSERT_TRUE(simulated.ok()) << simulated.status().message();
+  EXPECT_EQ(simulated->state, "as-is");
+  EXPECT_THAT(calls_, Not(Contains("prepare fresh")));
 }
 
 TEST_F(CampaignTest, ThePublishedScoresFirstStageAloneTellsHowManyCyclesThereAre) {
@@ -656,6 +679,39 @@ TEST_F(CampaignTest, ASampleIsMadeFreshForItsOwnReads) {
   while (*(*records)->Next(&io, &ordinal)) ++count;
   EXPECT_GT(count, 200u);
   EXPECT_LT(count, kIos);
+}
+
+TEST_F(CampaignTest, WhatAPreparationHasPutOnTheTargetMayGoWithoutAskingAgain) {
+  options_.state = "fresh";
+  options_.cycles = 1;
+  options_.identities = {{options_.target_path, "file 7"}};
+  std::vector<bool> prepared_over, replayed_over;
+  bool stops = true;
+  const ReplayFunction drive = Drive([](uint32_t) { return 50'000; });
+  const CampaignTools tools{.replay =
+                                [&](const ReplayOptions& options, const std::atomic<bool>& stop,
+                                    const std::function<void(const ReplayProgress&)>& progress) {
+                                  if (options.engine != "simulated")
+                                    replayed_over.push_back(options.overwrite);
+                                  return drive(options, stop, progress);
+                                },
+                            .prepare = [&](const PrepareOptions& options, const auto&,
+                                           const auto&) -> Result<PrepareReport> {
+                              prepared_over.push_back(options.replay.overwrite);
+                              if (!std::exchange(stops, false)) return PrepareReport();
+                              stop_.store(true);
+                              return Status(StatusCode::kCancelled, "stopped");
+                            },
+                            .clock = &clock_};
+  EXPECT_EQ(TargetTouchedBy(options_.folder), "");
+  ASSERT_TRUE(RunCampaign(options_, tools, stop_, events_).ok());
+  EXPECT_EQ(TargetTouchedBy(options_.folder), "file 7");
+  stop_.store(false);
+  const auto whole = RunCampaign(options_, tools, stop_, events_);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_THAT(prepared_over, ElementsAre(false, true)) << "what lay there first was not ours";
+  EXPECT_THAT(replayed_over, ElementsAre(true, true));
+  EXPECT_EQ(TargetTouchedBy(options_.folder), "file 7");
 }
 
 TEST_F(CampaignTest, APreparationWithoutASteadyStateBreaksRuleSevenBeforeAnyRun) {

@@ -81,6 +81,7 @@ class KnownSpeedTest : public ::testing::Test {
         {.trace_path = folder_ + "/day.tape", .device = {}, .from_ns = {}, .to_ns = {}}};
     options.targets = targets;
     options.folder = folder_ + "/" + name;
+    options.campaign.state = "as-is";
     StillClock clock;
     const CampaignTools tools{.replay = replay, .prepare = RunPrepare, .clock = &clock};
     const std::atomic<bool> stop{false};

@@ -101,6 +101,7 @@ class InterruptTest(unittest.TestCase):
         self.check("bench", ["sim:sata-2011", "sim:hdd-2013", "sim:nvme-2026"])
 
     def test_a_bench_with_a_file(self):
+        self.words += ["--state", "as-is"]
         self.check("bench", ["sim:sata-2011", self.scratch.image("target.img", 2 << 30), "sim:hdd-2013"])
 
     def test_a_score(self):
