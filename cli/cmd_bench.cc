@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "base/status.h"
 #include "bench/bench.h"
 #include "bench/campaign.h"
+#include "bench/campaign_folder.h"
 #include "bench/suite.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -27,6 +29,7 @@
 #include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/score_flags.h"
+#include "cli/target_consent.h"
 #include "cli/terminal.h"
 #include "report/page.h"
 #include "report/results_comparison.h"
@@ -207,7 +210,8 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
     }
   }
   if (const Status can_go = CheckBench(&bench, stop); !can_go.ok()) return Fail(can_go);
-  auto identities = AgreeOnTargets(flags->score, bench.traces, bench.targets, folders, stop);
+  MadeFiles made;
+  auto identities = AgreeOnTargets(flags->score, bench.traces, bench.targets, folders, stop, &made);
   if (!identities.ok()) return Fail(identities.status());
   bench.identities = *std::move(identities);
   CampaignProgress progress;
@@ -218,6 +222,8 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
         return progress.EventsOf(one, one.target_path + (is_suite ? ", " + trace : "") + ", ");
       });
   progress.Clear();
+  const auto touched = [](const std::string& one) { return !TargetTouchedBy(one).empty(); };
+  if (std::any_of(folders.begin(), folders.end(), touched)) made.Keep();
   if (!results.ok()) return Fail(results.status());
 
   bool whole = true;
@@ -249,7 +255,7 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
   }
   if (stop.load()) {
     std::fprintf(stderr, "stopped; the same command goes on where it was, no run is lost\n");
-    return failed.ok() ? kExitDegraded : kExitFailed;
+    return failed.ok() ? kExitDegraded : ExitStatusOf(failed);
   }
   std::vector<ResultToKeep> kept;
   const std::string name = std::filesystem::path(bench.folder).lexically_normal().filename();
@@ -258,7 +264,7 @@ int RunBenchVerb(BenchFlags* flags, const Flags& given) {
     kept.push_back({name + "/" + drive.filename().string(), one.json, one.traces});
   }
   if (const Status done = KeepResults(flags->keep, kept); !done.ok()) return Fail(done);
-  if (!failed.ok()) return kExitFailed;
+  if (!failed.ok()) return ExitStatusOf(failed);
   return whole ? kExitOk : kExitDegraded;
 }
 

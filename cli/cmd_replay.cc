@@ -196,7 +196,8 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
     probe->Remove();
   }
   MadeFiles made;
-  const Status created = CreateScratchTargets(flags->replay, flags->create, stop, &made);
+  const Status created =
+      CreateScratchTargets(flags->replay, flags->create, /*prepared=*/false, stop, &made);
   if (!created.ok()) return Fail(created);
   const Result<ReplayPreview> preview = PreviewReplay(flags->replay, flags->dry_run, stop);
   if (!preview.ok()) return Fail(preview.status());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -29,6 +28,7 @@
 #include "cli/print.h"
 #include "cli/report_files.h"
 #include "cli/terminal.h"
+#include "report/comparison_words.h"
 #include "report/text_table.h"
 
 namespace blktape {
@@ -52,16 +52,6 @@ std::string Dumped(const Json& json) {
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
-}
-
-std::string ScoreDigits(const std::optional<double>& score) {
-  if (!score) return "-";
-  return *score >= 1000 ? std::to_string(std::llround(*score)) : FormatNumber(*score);
-}
-
-std::string IntervalText(const ResultRow& row) {
-  if (!row.ci_low || !row.ci_high) return "-";
-  return ScoreDigits(row.ci_low) + " to " + ScoreDigits(row.ci_high);
 }
 
 // "2026-11-24 09:12", local.
@@ -113,7 +103,7 @@ int List(ResultsStore* store, const ResultsOptions& options) {
                    {"added", true, 3}});
   for (const ResultRow& row : *rows) {
     table.Row({std::to_string(row.id), Plain(row.name, 28), ResultKindName(row.kind),
-               Plain(row.drive, 20), ScoreDigits(row.score), IntervalText(row),
+               Plain(row.drive, 20), ScoreDigits(row.score), IntervalText(row.ci_low, row.ci_high),
                Plain(row.state.value_or("-"), 10),
                row.valid ? (*row.valid ? "yes" : "INVALID") : "-", DayText(row.added_ns)});
   }
@@ -130,7 +120,7 @@ std::string Line(const std::string& what, const std::string& text) {
 int ShowScore(const ResultRow& row, const MeasuredScore& score) {
   std::string text;
   text += Line(score.valid ? "Score" : "INVALID", ScoreDigits(score.score) + ", 95 % interval " +
-                                                      IntervalText(row) + ", " +
+                                                      IntervalText(row.ci_low, row.ci_high) + ", " +
                                                       FormatCounted(score.cycles.size(), "cycle"));
   for (const std::string& reason : score.invalid_reasons) text += Line("", reason);
   if (score.interval_too_wide()) text += Line("", "TOO WIDE to choose a drive by");
@@ -184,13 +174,10 @@ int ShowCorners(const Json& corners) {
 
 int ShowSuite(const SuiteScore& suite) {
   const auto composite = suite.composite();
-  const auto interval = [](const std::optional<double>& low, const std::optional<double>& high) {
-    return low && high ? ScoreDigits(low) + " to " + ScoreDigits(high) : std::string("-");
-  };
   std::string text = Line(suite.valid() ? "Suite score" : "INVALID",
                           composite ? ScoreDigits(composite->score) + ", 95 % interval " +
-                                          interval(composite->ci_low, composite->ci_high)
-                                    : "-");
+                                          IntervalText(composite->ci_low, composite->ci_high)
+                                    : "none");
   if (suite.interval_too_wide()) text += Line("", "TOO WIDE to choose a drive by");
   text += Line("Suite", suite.name);
   TextTable table({{"trace", true},
@@ -202,7 +189,7 @@ int ShowSuite(const SuiteScore& suite) {
   for (const SuiteScore::Trace& trace : suite.traces) {
     const MeasuredScore& score = trace.score;
     table.Row({Plain(score.trace, 28), FormatNumber(trace.weight), ScoreDigits(score.score),
-               interval(score.ci_low, score.ci_high),
+               IntervalText(score.ci_low, score.ci_high),
                score.storage_wait_ns
                    ? FormatDurationNs(static_cast<int64_t>(*score.storage_wait_ns))
                    : "-",

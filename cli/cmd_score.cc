@@ -8,12 +8,14 @@
 #include "analysis/score_report.h"
 #include "base/status.h"
 #include "bench/campaign.h"
+#include "bench/campaign_folder.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/kept_results.h"
 #include "cli/print.h"
 #include "cli/queue_flags.h"
 #include "cli/score_flags.h"
+#include "cli/target_consent.h"
 #include "report/score_report_out.h"
 
 namespace blktape {
@@ -50,8 +52,9 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   const auto trace = CheckCampaign(campaign, stop);
   if (!trace.ok()) return Fail(trace.status());
   campaign.trace = *trace;
+  MadeFiles made;
   const auto identities = AgreeOnTargets(options.score, {campaign.piece}, {campaign.target_path},
-                                         {campaign.folder}, stop);
+                                         {campaign.folder}, stop, &made);
   if (!identities.ok()) return Fail(identities.status());
   campaign.identities = *identities;
   CampaignProgress progress;
@@ -59,6 +62,7 @@ int RunScore(ScoreOptions options, const Flags& flags) {
   const CampaignTools tools = progress.Tools();
   Result<ScoreReport> report = RunCampaign(campaign, tools, stop, events);
   progress.Clear();
+  if (!TargetTouchedBy(campaign.folder).empty()) made.Keep();
   if (!report.ok()) return Fail(report.status());
   report->host = progress.host();
 

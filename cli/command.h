@@ -82,8 +82,10 @@ Command CompareCommand();
 Command ResultsCommand();
 
 // Prints "error: ..." on stderr, with a way out where rights are missing that root has, and returns
-// the exit code that fits: kExitUsage for kInvalidArgument, else kExitFailed.
+// the exit code that fits.
 int Fail(const Status& status);
+// kExitUsage for kInvalidArgument, else kExitFailed.
+int ExitStatusOf(const Status& failed);
 int UsageError(const std::string& message);
 
 // Parses the command line against `commands` and runs one. 80-column help, --version, unknown verbs

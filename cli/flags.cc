@@ -241,7 +241,11 @@ int Fail(const Status& status) {
       status.message().find("try:") == std::string::npos) {
     std::fprintf(stderr, "  try:  sudo blktape ..., or as a user who may\n");
   }
-  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+  return ExitStatusOf(status);
+}
+
+int ExitStatusOf(const Status& failed) {
+  return failed.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 
 int UsageError(const std::string& message) {

@@ -54,7 +54,8 @@ void DeclareScoreFlags(Flags* flags, ScoreFlags* options) {
                 "Issue at the recorded times, whatever the drive does: a different rule");
   flags->Choice(
       "--state", &campaign.state, {"as-is", "used", "fresh"},
-      "State of the drive: as found (default), or prepared, which writes the whole drive");
+      "State of the drive: as found (default of a drive), or prepared, which writes the whole "
+      "drive; the default of a file is fresh: what is read first is written");
   flags->Choice("--prepare", &options->prepare, {"once", "each"},
                 "Before the first cycle (default) or before each");
   flags->Count("--cycles", &campaign.cycles,
@@ -94,7 +95,7 @@ Status TakeScoreFlags(const Flags& given, ScoreFlags* options) {
   if (given.Given("--from")) campaign.piece.from_ns = options->from_ns;
   if (given.Given("--to")) campaign.piece.to_ns = options->to_ns;
   campaign.prepare_each_cycle = options->prepare == "each";
-  if (given.Given("--prepare") && campaign.state == "as-is") {
+  if (given.Given("--prepare") && (campaign.state.empty() || campaign.state == "as-is")) {
     return Status(StatusCode::kInvalidArgument, "--prepare goes with --state used or fresh");
   }
   ASSIGN_OR_RETURN(campaign.queue_settings, ParseQueueSettings(options->settings));
@@ -131,7 +132,9 @@ Status CreateScratch(const ScoreFlags& options, const std::vector<TracePiece>& t
     largest_bytes = bytes;
     largest = one;
   }
-  return CreateScratchTargets(largest, options.create, stop, made);
+  // Where no state is named a file is made fresh.
+  const bool prepared = options.campaign.state != "as-is";
+  return CreateScratchTargets(largest, options.create, prepared, stop, made);
 }
 
 // A target that may not be overwritten is looked at once more if a campaign that goes on wrote what
@@ -155,8 +158,8 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
                                                           const std::vector<TracePiece>& traces,
                                                           const std::vector<std::string>& targets,
                                                           const std::vector<std::string>& folders,
-                                                          const std::atomic<bool>& stop) {
-  MadeFiles made;
+                                                          const std::atomic<bool>& stop,
+                                                          MadeFiles* made) {
   std::set<std::string> touched;
   for (const std::string& folder : folders) touched.insert(TargetTouchedBy(folder));
   touched.erase("");
@@ -168,7 +171,7 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
       RETURN_IF_ERROR(DriveModelNamed(target.substr(sizeof kSimulatedTarget - 1)).status());
       continue;
     }
-    RETURN_IF_ERROR(CreateScratch(options, traces, target, stop, &made));
+    RETURN_IF_ERROR(CreateScratch(options, traces, target, stop, made));
     for (const TracePiece& trace : traces) {
       ReplayOptions preview;
       SetPiece(trace, target, &preview);
@@ -198,7 +201,6 @@ Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& opti
   if (!to_confirm.targets.empty() && !options.yes) {
     RETURN_IF_ERROR(ConfirmOverwrite(to_confirm, stop));
   }
-  made.Keep();
   return identities;
 }
 

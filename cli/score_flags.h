@@ -15,6 +15,7 @@
 #include "bench/piece.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "cli/target_consent.h"
 #include "cli/time_left.h"
 
 namespace blktape {
@@ -47,11 +48,13 @@ bool IsSimulatedTarget(const std::string& target_path);
 // Opens the targets, which may refuse, and asks about all of them, once. What a target or one of
 // the traces forbids is said before anything is left behind. Returns their identities, by path.
 // What lies on a file was put there by us where one of the campaigns in `folders` has begun on it.
+// `made`: the files that had to be made, which the caller keeps once a run has begun on one.
 Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
                                                           const std::vector<TracePiece>& traces,
                                                           const std::vector<std::string>& targets,
                                                           const std::vector<std::string>& folders,
-                                                          const std::atomic<bool>& stop);
+                                                          const std::atomic<bool>& stop,
+                                                          MadeFiles* made);
 
 // What campaigns tell on stderr while they run. Thread-safe; must outlive them.
 class CampaignProgress {

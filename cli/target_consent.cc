@@ -25,7 +25,7 @@ MadeFiles::~MadeFiles() {
   }
 }
 
-Status CreateScratchTargets(const ReplayOptions& options, bool create,
+Status CreateScratchTargets(const ReplayOptions& options, bool create, bool prepared,
                             const std::atomic<bool>& stop, MadeFiles* made) {
   for (const ReplayOptions::Mapping& mapping : options.mappings) {
     const std::string& path = mapping.target_path;
@@ -50,10 +50,10 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create,
     const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
     RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
     made->Add(path);
-    std::fprintf(stderr,
-                 "created %s, %s, without content: reads of blocks that were never written\n"
-                 "cost next to nothing and flatter the drive; `blktape prepare` writes them\n",
-                 path.c_str(), FormatBytes(size_bytes).c_str());
+    Print(stderr, "created " + path + ", " + FormatBytes(size_bytes) + ", without content" +
+                      (prepared ? "\n"
+                                : ": reads of blocks that were never written\ncost next to nothing "
+                                  "and flatter the drive; `blktape prepare` writes them\n"));
   }
   return OkStatus();
 }

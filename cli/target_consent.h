@@ -27,9 +27,9 @@ class MadeFiles {
 };
 
 // Makes those target files of `options` that do not exist, as large as the trace wants; their
-// blocks are not there until they are written, which it says on stderr. kNotFound if one does not
-// exist and `create` was not asked for.
-Status CreateScratchTargets(const ReplayOptions& options, bool create,
+// blocks are not there until they are written, which it says on stderr unless what is read will be
+// (`prepared`). kNotFound if one does not exist and `create` was not asked for.
+Status CreateScratchTargets(const ReplayOptions& options, bool create, bool prepared,
                             const std::atomic<bool>& stop, MadeFiles* made);
 
 // Warns on stderr of recorded devices that share the addresses of a target: what one wrote the

@@ -38,7 +38,8 @@ ReplayOptions WriteAt(uint64_t sectors) {
 TEST(CreateScratchTargetsTest, AFileIsWholeMebibytesAndLargeEnough) {
   const ReplayOptions options = WriteAt(2040);  // ends at 1 MiB
   MadeFiles made;
-  ASSERT_TRUE(CreateScratchTargets(options, /*create=*/true, kRunOn, &made).ok());
+  ASSERT_TRUE(
+      CreateScratchTargets(options, /*create=*/true, /*prepared=*/false, kRunOn, &made).ok());
   EXPECT_EQ(std::filesystem::file_size(options.mappings[0].target_path), 2u << 20);
 }
 
@@ -46,7 +47,8 @@ TEST(CreateScratchTargetsTest, AnAddressBeyondEveryFileLeavesNone) {
   for (const uint64_t sectors : {UINT64_MAX, UINT64_MAX / kSectorBytes, uint64_t{1} << 54}) {
     const ReplayOptions options = WriteAt(sectors);
     MadeFiles made;
-    const Status status = CreateScratchTargets(options, /*create=*/true, kRunOn, &made);
+    const Status status =
+        CreateScratchTargets(options, /*create=*/true, /*prepared=*/false, kRunOn, &made);
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << sectors;
     EXPECT_THAT(status.message(), HasSubstr("no file is as large")) << sectors;
     EXPECT_FALSE(std::filesystem::exists(options.mappings[0].target_path)) << sectors;
@@ -58,20 +60,23 @@ TEST(CreateScratchTargetsTest, WhatWasMadeGoesAgainWhereNothingIsRun) {
   const std::string& path = options.mappings[0].target_path;
   {
     MadeFiles made;
-    ASSERT_TRUE(CreateScratchTargets(options, /*create=*/true, kRunOn, &made).ok());
+    ASSERT_TRUE(
+        CreateScratchTargets(options, /*create=*/true, /*prepared=*/false, kRunOn, &made).ok());
     EXPECT_TRUE(std::filesystem::exists(path));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   {
     MadeFiles made;
-    ASSERT_TRUE(CreateScratchTargets(options, /*create=*/true, kRunOn, &made).ok());
+    ASSERT_TRUE(
+        CreateScratchTargets(options, /*create=*/true, /*prepared=*/false, kRunOn, &made).ok());
     made.Keep();
   }
   EXPECT_TRUE(std::filesystem::exists(path));
   // What was there before is nobody's to remove.
   {
     MadeFiles made;
-    ASSERT_TRUE(CreateScratchTargets(options, /*create=*/true, kRunOn, &made).ok());
+    ASSERT_TRUE(
+        CreateScratchTargets(options, /*create=*/true, /*prepared=*/false, kRunOn, &made).ok());
   }
   EXPECT_TRUE(std::filesystem::exists(path));
 }

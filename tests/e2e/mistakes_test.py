@@ -120,6 +120,17 @@ class MissingFileTest(unittest.TestCase):
             with open(result, encoding="ascii") as file:
                 self.assertEqual(file.read(), "precious")
 
+    def test_no_target_is_left_where_no_run_began_on_it(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            target, out = os.path.join(folder, "target.img"), os.path.join(folder, "out")
+            for verb in ("score", "bench"):
+                # That no window fits into the budget is known once the reference is computed.
+                refused = blktape.run(verb, SAMPLE, "--target", target, "--create", "--budget", "1ms", "--no-db", "-o", out)
+                self.assertEqual(refused.returncode, 2, refused.stderr)
+                self.assertIn("the budget is too small", refused.stderr)
+                self.assertIn("removed " + target, refused.stderr)
+                self.assertEqual(os.listdir(folder), [])
+
     def test_a_record_of_a_device_that_is_not_there_is_named(self):
         self.check_refused(1, "record", "--device", "/dev/no-such-disk", "-o", "/tmp/never.tape", "--", "true",
                            says=["no-such-disk"])
