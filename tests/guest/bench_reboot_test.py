@@ -10,7 +10,7 @@ from tests.guest import guest
 from tests.harness import cases
 
 BENCH = ("blktape bench /sample.tape --target /dev/nvme0n1 --target /dev/nvme1n1 --target sim:sata-2011 --overwrite"
-         " --yes --cycles 2 --idle-cap 1ms --pause 1ms --no-db -o /mnt/bench")
+         " --yes --cycles 2 --to 3s --idle-cap 1ms --pause 1ms --no-db -o /mnt/bench")
 MAKE = """
 mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard /dev/vda
 mount -t ext4 /dev/vda /mnt
