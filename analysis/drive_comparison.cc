@@ -10,11 +10,16 @@
 namespace blktape {
 namespace {
 
-// The procedure but for the words that tell the state: ", used before the first cycle".
+// Where the procedure tells the state: ", used before the first cycle"; npos: nowhere.
+size_t FindState(const std::string& procedure, const MeasuredScore& score) {
+  return score.state.empty() ? std::string::npos : procedure.find(", " + score.state);
+}
+
+// The procedure but for the words that tell the state.
 std::string StatelessProcedureOf(const MeasuredScore& score) {
   std::string rule(ProcedureOf(score.rule));
-  const size_t begin = rule.find(", " + score.state);
-  if (score.state.empty() || begin == std::string::npos) return rule;
+  const size_t begin = FindState(rule, score);
+  if (begin == std::string::npos) return rule;
   return rule.erase(begin, rule.find(", ", begin + 2) - begin);
 }
 
@@ -26,7 +31,7 @@ bool IsSimulated(const MeasuredScore& score) {
 // has only one. Pause, engine and kind of target follow it.
 std::string RuleOfBoth(const MeasuredScore& score) {
   const std::string rule(ProcedureOf(score.rule));
-  return rule.substr(0, rule.find(", " + score.state));
+  return rule.substr(0, FindState(rule, score));
 }
 
 bool GoByOneRule(const MeasuredScore& a, const MeasuredScore& b) {

@@ -126,6 +126,9 @@ TEST(DriveComparisonTest, ASimulatedDriveHasNoPauseEngineOrDevice) {
   Json other = OneSegment("b", {2e9, 2e9});
   other["rule"] = simulated + "; 0 bytes";
   EXPECT_EQ(CompareDrives({Drive(fresh), Drive(other)}).pairs[0].obstacle, Obstacle::kNone);
+  // Where a report names no state nobody knows where the rule tells it.
+  fresh["state"] = other["state"] = "";
+  EXPECT_EQ(CompareDrives({Drive(fresh), Drive(other)}).pairs[0].obstacle, Obstacle::kOtherRule);
 }
 
 TEST(DriveComparisonTest, OneDriveInTwoStatesTellsWhatTheStateMakesOfIt) {
