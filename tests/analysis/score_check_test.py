@@ -61,13 +61,13 @@ class ScoreCheckTest(unittest.TestCase):
             file.write(data)
         trace = path("day.tape")
         blktape.ok("import", path("day.blktrace.0"), "-o", trace)
-        with open(path("target"), "wb") as file:
-            file.truncate(span + (1 << 20))
         # Invalid where this machine was late: the figures are the same all the same. Late in cycle after cycle, or slow beside
         # a fast disk (rule 4), it ends the score early, before there are three to recompute: then once more.
         for attempt in range(3):
-            score = path("score%d" % attempt)
-            result = blktape.run("score", trace, "--target", path("target"), "--state", "as-is", "--cycles", "3",
+            score, target = path("score%d" % attempt), path("target%d" % attempt)
+            with open(target, "wb") as file:
+                file.truncate(span + (1 << 20))
+            result = blktape.run("score", trace, "--target", target, "--state", "as-is", "--cycles", "3",
                                  "--pause", "0s", "--engine", "libaio", "-o", score, "--json")
             if result.returncode not in (0, 3):
                 raise AssertionError(result.stderr)

@@ -38,6 +38,7 @@ class _XmlResult(unittest.TextTestResult):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.cases = []
+        self._begin = time.monotonic()  # of the case; a failure before the first is one, too
 
     def startTest(self, test):
         super().startTest(test)
@@ -45,7 +46,7 @@ class _XmlResult(unittest.TextTestResult):
 
     def _add(self, test, kind=None, text=""):
         case = ET.Element("testcase", name=test.id().removeprefix("__main__."),
-                          time="%.3f" % (time.monotonic() - getattr(self, "_begin", 0)))
+                          time="%.3f" % (time.monotonic() - self._begin))
         if kind:
             ET.SubElement(case, kind, message=text.strip().splitlines()[-1] if text else "").text = text
         self.cases.append(case)
