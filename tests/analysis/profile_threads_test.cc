@@ -24,6 +24,7 @@
 #include "report/report_json.h"
 #include "tests/analysis/plain_profile.h"
 #include "tests/format/trace_testing.h"
+#include "tests/support/random_cases.h"
 
 namespace blktape {
 namespace {
@@ -80,7 +81,7 @@ TEST(ProfileThreadsTest, WindowsAndDevices) {
 
 TEST(ProfileThreadsTest, WhateverARecordHolds) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < RandomCases(4); ++round) {
     std::vector<IoRecord> records;
     for (int i = 0; i < 6'000; ++i) records.push_back(AnyRecord(&random, 20));
     ExpectSame(TraceOf(records, 500, /*devices=*/20), {.details = true});
@@ -112,7 +113,7 @@ TEST(ProfileThreadsTest, ManyInFlight) {
 TEST(ProfileThreadsTest, DamagedTraces) {
   std::mt19937_64 random(13);
   const std::string whole = TraceOf(DesktopRecords(/*seed=*/10, 6'000), 250);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < RandomCases(60); ++round) {
     std::string trace = whole;
     const size_t at = 2'000 + random() % (trace.size() - 12'000);
     const size_t length = 1 + random() % 8'000;

@@ -12,7 +12,7 @@ from tests.harness import blktape, cases, devices
 
 SAMPLE = "tests/data/sample.tape"
 TIMEOUT_S = 200
-CYCLES = 8
+CYCLES = 5
 
 
 class InterruptTest(unittest.TestCase):

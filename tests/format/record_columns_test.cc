@@ -15,6 +15,7 @@
 #include "format/io_record.h"
 #include "format/trace_reader.h"
 #include "tests/format/trace_testing.h"
+#include "tests/support/random_cases.h"
 
 namespace blktape {
 namespace {
@@ -85,7 +86,7 @@ TEST_F(RecordColumnsTest, AreTheRecords) {
 
 TEST_F(RecordColumnsTest, OfDamagedTracesToo) {
   const std::string whole = TraceOf(AnyRecords(600), 20, /*devices=*/20);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < RandomCases(300); ++round) {
     std::string trace = whole;
     for (int i = round % 3; i >= 0; --i) {
       char& byte = trace[random_() % trace.size()];

@@ -84,26 +84,28 @@ class RecorderGuestTest(unittest.TestCase):
         self.assertEqual(losses["relay_drop"], dropped[1])
 
     def test_a_disk_pulled_while_it_is_recorded_ends_its_part(self):
-        for source in ("bpf", "tracefs", "blktrace"):
+        disk_of = {"bpf": "nvme0n1", "tracefs": "nvme1n1", "blktrace": "nvme2n1"}
+        result = self.run_guest("".join("""
+            blktape record -d DISK -d vda --source SOURCE -o /out/SOURCE.tape 2> /out/SOURCE.log & one=$!
+            until grep -q recording /out/SOURCE.log; do sleep 0.2; done
+            /usr/bin/dd if=/dev/DISK of=/dev/null bs=4k count=10 iflag=direct
+            echo 1 > /sys/block/DISK/device/device/remove
+            until grep -q 'DISK is gone' /out/SOURCE.log; do sleep 0.2; done
+            /usr/bin/dd if=/dev/vda of=/dev/null bs=4k count=10 iflag=direct
+            sleep 1
+            kill -TERM $one
+            attempt SOURCE wait $one
+        """.replace("SOURCE", source).replace("DISK", disk) for source, disk in disk_of.items()),
+            disks=[*[guest.Disk("nvme", 64 << 20)] * 3, guest.Disk("virtio", 64 << 20)])
+        for source, pulled in disk_of.items():
             with self.subTest(source):
-                result = self.run_guest("""
-                    blktape record -d nvme0n1 -d vda --source SOURCE -o /out/a.tape 2> /out/one & one=$!
-                    until grep -q recording /out/one; do sleep 0.2; done
-                    /usr/bin/dd if=/dev/nvme0n1 of=/dev/null bs=4k count=10 iflag=direct
-                    echo 1 > /sys/class/nvme/nvme0/device/remove
-                    until grep -q 'nvme0n1 is gone' /out/one; do sleep 0.2; done
-                    /usr/bin/dd if=/dev/vda of=/dev/null bs=4k count=10 iflag=direct
-                    sleep 1
-                    kill -TERM $one
-                    attempt end wait $one
-                """.replace("SOURCE", source))
-                self.assertEqual(result.rc("end"), 3)
+                self.assertEqual(result.rc(source), 3)
                 # It tells by its status that a disk is missing from some time on.
-                rows = blktape.dump(result.path("a.tape"), accept=(3,))
-                for disk in ("nvme0n1", "vda"):
+                rows = blktape.dump(result.path(source + ".tape"), accept=(3,))
+                for disk in (pulled, "vda"):
                     reads = [row for row in rows if row["device"] == disk and row["process"] == "dd"]
                     self.assertEqual(len(reads), 10, disk)
-                self.assertFalse(os.path.exists(result.path("a.tape.partial")))
+                self.assertFalse(os.path.exists(result.path(source + ".tape.partial")))
 
     def test_what_was_in_flight_at_either_end_is_told_as_that(self):
         result = self.run_guest(EACH_IO_TAKES + """

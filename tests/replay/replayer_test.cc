@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -274,16 +276,19 @@ TEST(ReplayerTest, TheNullEngineRunsThroughThreadsAndLosesNothing) {
 // Of two I/Os that overlap and of which one changes data, the one later in the plan was issued when
 // the earlier had completed.
 uint64_t CountDisorder(const std::vector<IoRecord>& records, uint64_t* conflicts) {
+  std::vector<size_t> by_place(records.size());
+  std::iota(by_place.begin(), by_place.end(), size_t{0});
+  std::ranges::sort(by_place, {}, [&](size_t i) { return records[i].lba->bytes(); });
   uint64_t disorder = 0;
-  for (size_t j = 0; j < records.size(); ++j) {
-    for (size_t i = 0; i < j; ++i) {
-      const IoRecord& a = records[i];
-      const IoRecord& b = records[j];
-      const bool overlap =
-          a.lba->bytes() < b.lba->bytes() + b.bytes && b.lba->bytes() < a.lba->bytes() + a.bytes;
-      if (!overlap || (a.op == Op::kRead && b.op == Op::kRead)) continue;
+  for (size_t first = 0; first < by_place.size(); ++first) {
+    const IoRecord& low = records[by_place[first]];
+    for (size_t second = first + 1; second < by_place.size(); ++second) {
+      const IoRecord& high = records[by_place[second]];
+      if (high.lba->bytes() >= low.lba->bytes() + low.bytes) break;
+      if (low.op == Op::kRead && high.op == Op::kRead) continue;
       ++*conflicts;
-      if (*a.complete_ns > *b.issue_ns) ++disorder;
+      const auto [earlier, later] = std::minmax(by_place[first], by_place[second]);
+      if (*records[earlier].complete_ns > *records[later].issue_ns) ++disorder;
     }
   }
   return disorder;
