@@ -278,7 +278,8 @@ END
                 info = result.text("info-%s.out" % name)
                 # 3 would say that something is missing; what was in flight is not.
                 self.assertEqual(result.rc(name), 0, "%s: %s%s" % (name, result.text(name + ".err"), info))
-                self.assertGreater(json.loads(info)["records"], 300, name)
+                # How many, the guest's speed decides: each of the three has read for many times what is in flight.
+                self.assertGreater(json.loads(info)["records"], 30, name)
 
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
