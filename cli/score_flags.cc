@@ -36,6 +36,17 @@ std::string ProgressText(const std::string& label, const ReplayProgress& now) {
          (now.errors > 0 ? ", " + FormatCounted(now.errors, "error") : "");
 }
 
+// A score that takes more than an hour could have taken cycles of 20 minutes. Empty: nothing to
+// say.
+std::string ShorterWay(const CampaignOptions& campaign, uint64_t cycles, int64_t left_ns) {
+  constexpr int64_t kMinuteNs = 60 * kNanosPerSecond;
+  constexpr int64_t kBudgetMinutes = 20;
+  const int64_t sampled_ns = static_cast<int64_t>(cycles) * kBudgetMinutes * kMinuteNs;
+  if (campaign.budget_ns || left_ns <= std::max(60 * kMinuteNs, sampled_ns)) return "";
+  return "  --budget " + std::to_string(kBudgetMinutes) +
+         "m would score a random sample of it in about " + FormatDurationNs(sampled_ns);
+}
+
 }  // namespace
 
 void DeclareScoreFlags(Flags* flags, ScoreFlags* options) {
@@ -262,11 +273,12 @@ CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
                 FormatCounted(runs_done, "run") + " done");
           },
       .on_plan =
-          [this, simulated, left, target = campaign.target_path](uint64_t cycles,
-                                                                 const CampaignEstimate& estimate) {
+          [this, simulated, left, campaign](uint64_t cycles, const CampaignEstimate& estimate) {
             if (simulated) return;
-            Say(FormatCounted(cycles, "cycle") + " on " + target + ": " +
+            Say(FormatCounted(cycles, "cycle") + " on " + campaign.target_path + ": " +
                 EstimateText(estimate, ""));
+            const std::string shorter = ShorterWay(campaign, cycles, estimate.ns);
+            if (!shorter.empty()) Say(shorter);
             left(estimate);
           },
       .on_left = left,

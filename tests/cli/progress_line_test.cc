@@ -138,6 +138,28 @@ TEST(CampaignProgressTest, ALogGetsThePlanAtOnceAndALineNowAndThen) {
             "cycle 1, closed: 50 %, 1 I/O, about 9 min 00 s left in all\n");
 }
 
+TEST(CampaignProgressTest, ALongPlanNamesTheShorterWay) {
+  FakeClock clock;
+  testing::internal::CaptureStderr();
+  CampaignProgress progress(&clock);
+  CampaignOptions campaign;
+  campaign.target_path = "/dev/sdx";
+  const CampaignEvents events = progress.EventsOf(campaign, "");
+  constexpr int64_t kHourNs = 3600 * kNanosPerSecond;
+  events.on_plan(3, {.ns = kHourNs});
+  // Five cycles of 20 minutes would be no shorter.
+  events.on_plan(5, {.ns = kHourNs * 3 / 2});
+  events.on_plan(3, {.ns = 17 * kHourNs});
+  campaign.budget_ns = kHourNs;
+  progress.EventsOf(campaign, "").on_plan(3, {.ns = 3 * kHourNs});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "3 cycles on /dev/sdx: about 1 h 00 min left\n"
+            "5 cycles on /dev/sdx: about 1 h 30 min left\n"
+            "3 cycles on /dev/sdx: about 17 h 00 min left\n"
+            "  --budget 20m would score a random sample of it in about 1 h 00 min\n"
+            "3 cycles on /dev/sdx: about 3 h 00 min left\n");
+}
+
 TEST(CampaignProgressTest, ANarrowTerminalHasOneLineThatFits) {
   Terminal terminal("xterm");
   FakeClock clock;
