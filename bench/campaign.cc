@@ -27,6 +27,7 @@
 #include "bench/campaign_folder.h"
 #include "bench/sample.h"
 #include "replay/host_measure.h"
+#include "replay/plan/kept_blocks.h"
 
 namespace blktape {
 namespace {
@@ -210,6 +211,7 @@ class Campaign {
 
   Status Measure() {
     RETURN_IF_ERROR(ChooseSample());
+    ASSIGN_OR_RETURN(kept_, FindKeptBlocks(options_.piece, Blocks(), stop_));
     RETURN_IF_ERROR(FindReference());
     if (folder_->resumed() && events_.on_resume) events_.on_resume(RunsDone());
     wanted_ = options_.cycles;
@@ -320,9 +322,16 @@ class Campaign {
                    /*pause_ns=*/0);
   }
 
+  // What is replayed of the piece.
+  std::vector<WindowBlock> Blocks() const {
+    if (sample_) return sample_->blocks;
+    return {{.first_ordinal = 0, .end_ordinal = UINT64_MAX}};
+  }
+
   // What is replayed on the target at `target_path`: the piece, or the sample of it.
   void TakeRecords(const std::string& target_path, ReplayOptions* replay) const {
     SetPiece(options_.piece, target_path, replay);
+    replay->kept = kept_;
     if (!sample_) return;
     replay->trace_path.clear();
     replay->from_ns.reset();
@@ -670,7 +679,8 @@ class Campaign {
   bool ordered_ = true;           // the trace tells completions
   bool takes_host_out_ = false;   // of the first closed run's wait, and so of all
   std::optional<Sample> sample_;  // absent: the whole piece is replayed
-  uint64_t wanted_ = 0;           // cycles that count
+  std::shared_ptr<const KeptBlocks> kept_;
+  uint64_t wanted_ = 0;  // cycles that count
   bool first_stage_over_ = false;
   std::optional<int64_t> cycle_ns_;            // how long both runs took, of what ran last
   std::optional<int64_t> preparation_ns_;      // how long the last one took

@@ -35,6 +35,24 @@ void Shift(std::optional<int64_t>* time_ns, int64_t by_ns) {
   if (*time_ns) **time_ns = SaturatingAdd(**time_ns, by_ns);
 }
 
+// Goes through blocks along with a piece's records.
+class BlockCursor {
+ public:
+  explicit BlockCursor(std::vector<WindowBlock> blocks) : blocks_(std::move(blocks)) {}
+
+  // Whether the record is in a block. Ordinals ascend.
+  bool Hold(uint64_t ordinal) {
+    while (!done() && ordinal >= blocks_[passed_].end_ordinal) ++passed_;
+    return !done() && ordinal >= blocks_[passed_].first_ordinal;
+  }
+  size_t passed() const { return passed_; }
+  bool done() const { return passed_ == blocks_.size(); }
+
+ private:
+  const std::vector<WindowBlock> blocks_;
+  size_t passed_ = 0;
+};
+
 class BlockStream : public RecordStream {
  public:
   BlockStream(std::unique_ptr<RecordStream> piece, std::optional<uint32_t> device,
@@ -42,16 +60,13 @@ class BlockStream : public RecordStream {
       : piece_(std::move(piece)), device_(device), blocks_(std::move(blocks)) {}
 
   Result<bool> Next(IoRecord* record, uint64_t* ordinal) override {
-    while (block_ < blocks_.size()) {
+    while (!blocks_.done()) {
       ASSIGN_OR_RETURN(const bool more, piece_->Next(record, ordinal));
       if (!more) return false;
-      while (block_ < blocks_.size() && *ordinal >= blocks_[block_].end_ordinal) {
-        ++block_;
-        begun_ = false;
-      }
-      if (block_ == blocks_.size()) return false;
-      if (*ordinal < blocks_[block_].first_ordinal) continue;
-      if (device_ && record->device != *device_) continue;
+      const size_t passed = blocks_.passed();
+      const bool inside = blocks_.Hold(*ordinal);
+      begun_ = begun_ && blocks_.passed() == passed;
+      if (!inside || (device_ && record->device != *device_)) continue;
       Move(record);
       return true;
     }
@@ -78,8 +93,7 @@ class BlockStream : public RecordStream {
 
   const std::unique_ptr<RecordStream> piece_;
   const std::optional<uint32_t> device_;
-  const std::vector<WindowBlock> blocks_;
-  size_t block_ = 0;
+  BlockCursor blocks_;
   bool begun_ = false;
   int64_t shift_ns_ = 0;
   std::optional<int64_t> end_ns_;  // of what was delivered, in the new times
@@ -283,6 +297,37 @@ Result<std::optional<Sample>> DrawSample(const WindowCut& cut, std::span<const W
     }
   }
   return std::optional<Sample>(std::move(sample));
+}
+
+Result<std::shared_ptr<const KeptBlocks>> FindKeptBlocks(const TracePiece& piece,
+                                                         const std::vector<WindowBlock>& blocks,
+                                                         const std::atomic<bool>& stop) {
+  // Calls what(record, ordinal) with each record of a stream.
+  const auto pass = [&stop](RecordStream* stream, const auto& what) -> Status {
+    IoRecord record;
+    uint64_t ordinal = 0;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
+      if (!more) return OkStatus();
+      if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+      what(record, ordinal);
+    }
+  };
+  const auto kept = std::make_shared<KeptBlocks>();
+  bool discards = false;
+  ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> replayed, OpenSample(piece, blocks));
+  RETURN_IF_ERROR(pass(replayed.get(), [&](const IoRecord& io, uint64_t) {
+    if (io.op == Op::kRead) kept->Follow(io);
+    discards = discards || KeptBlocks::Empties(io.op);
+  }));
+  if (!discards) return std::shared_ptr<const KeptBlocks>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> whole, OpenPiece(piece));
+  BlockCursor cursor(blocks);
+  RETURN_IF_ERROR(pass(whole.get(), [&](const IoRecord& io, uint64_t ordinal) {
+    kept->Add(io, cursor.Hold(ordinal));
+  }));
+  kept->Finish();
+  return std::shared_ptr<const KeptBlocks>(kept);
 }
 
 Result<std::unique_ptr<RecordStream>> OpenSample(const TracePiece& piece,

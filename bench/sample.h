@@ -13,6 +13,7 @@
 #include "analysis/segments.h"
 #include "base/status.h"
 #include "bench/piece.h"
+#include "replay/plan/kept_blocks.h"
 #include "replay/plan/record_stream.h"
 
 namespace blktape {
@@ -60,6 +61,12 @@ struct WindowRuns {
 // needed. kInvalidArgument: the budget is too small, the message names the least.
 Result<std::optional<Sample>> DrawSample(const WindowCut& cut, std::span<const WindowRuns> drives,
                                          int64_t budget_ns, uint64_t seed);
+
+// What discards among the records of `blocks` leave out where these are replayed again and again:
+// two passes. Null: there is no discard. kCancelled when `stop` becomes true.
+Result<std::shared_ptr<const KeptBlocks>> FindKeptBlocks(const TracePiece& piece,
+                                                         const std::vector<WindowBlock>& blocks,
+                                                         const std::atomic<bool>& stop);
 
 // The records of the blocks, each block moved so that it begins kWindowGapNs after all before it
 // had arrived and completed. Of `device` alone, where there is one.

@@ -12,6 +12,7 @@
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "replay/plan/generator.h"
+#include "replay/plan/kept_blocks.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/timing_rule.h"
 #include "replay/target/queue_setting.h"
@@ -40,6 +41,8 @@ struct ReplayOptions {
     std::function<Result<std::unique_ptr<RecordStream>>()> open;
   };
   std::optional<Records> records;
+  // What discards leave out, for runs that follow each other; null: nothing.
+  std::shared_ptr<const KeptBlocks> kept;
   // Maps a device of the trace ("nvme0n1"; "" means the only device, or all devices on one target)
   // to the path of a target. The path "none" leaves the device's I/Os out. The simulated and the
   // null engine need no mapping: their target is as large as the trace needs.

@@ -579,6 +579,7 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   setup.plan.skip_writes = options.skip_writes;
   setup.plan.skip_discards = options.skip_discards;
   setup.plan.secure_erase = options.secure_erase;
+  setup.plan.kept = options.kept;
   RETURN_IF_ERROR(NamePlan(options, &setup));
   for (const std::string& one : SharedTargets(options, remap, footprint, setup)) {
     setup.named.add_shared(one);

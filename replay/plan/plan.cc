@@ -217,6 +217,10 @@ Result<bool> Plan::Next(PlannedIo* io) {
       ++counts_.skipped[reason];
       continue;
     }
+    if (options_.kept != nullptr && !options_.kept->LeaveOut(&record)) {
+      ++counts_.skipped["discard of what is read again"];
+      continue;
+    }
     const uint32_t target = *options_.target_of_device[record.device];
     ASSIGN_OR_RETURN(const Mapped mapped, MapOp(record, options_.targets[target]));
     if (mapped.skip) {

@@ -15,6 +15,7 @@
 #include "replay/plan/completion_order.h"
 #include "replay/plan/dependencies.h"
 #include "replay/plan/host_part.h"
+#include "replay/plan/kept_blocks.h"
 #include "replay/plan/record_stream.h"
 #include "replay/plan/schedule.h"
 #include "replay/plan/timing_rule.h"
@@ -84,6 +85,8 @@ struct PlanOptions {
   // kClosed, of each target: so much later than an I/O is complete the issuer sees it; may be
   // empty.
   std::vector<HostPart> host_parts;
+  // What discards leave out; null: nothing.
+  std::shared_ptr<const KeptBlocks> kept;
 };
 
 struct PlanCounts {

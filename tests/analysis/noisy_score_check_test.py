@@ -302,6 +302,10 @@ class NoisyScoreTest(unittest.TestCase):
         self.assertLess(sample["windows_drawn"], sample["windows"])
         cut = [(segment["first_record"], segment["end_record"]) for segment in report["segments"]]
         self.check_draw(sample, cut)
+        meant = [(number, io["lba"], io["bytes"]) for number, io in score_check.replayed(
+            self.trace, score_check.with_lead_ins(self.trace, self.cut, self.all_writes, cut))]
+        for run in self.runs("sample", report, "closed") + self.runs("sample", report, "max"):
+            self.assertEqual([(io["ordinal"], io["lba"], io["bytes"]) for io in run], meant)
         reference, *cycles = [
             [(score_check.union([score_check.waited(io) for io, _ in
                                  score_check.foreground(self.trace, self.all_writes, closed, first, end)]),

@@ -1,6 +1,6 @@
 """The score of docs/score.md a second time, from the text of `blktape dump --csv`: written from that page alone.
 
-Records are dictionaries with queue, issue, complete (ns or None), op, flags (a set), bytes; those of a result (`dump --csv
+Records are dictionaries with queue, issue, complete (ns or None), op, flags (a set), lba, bytes; those of a result (`dump --csv
 --result`) also ordinal and backlog. Holds whole traces in memory.
 """
 
@@ -15,7 +15,8 @@ def records(rows):
     """From the rows of a dump, as dictionaries of text."""
     number = lambda text: int(text) if text else None
     return [{"queue": number(row["queue_ns"]), "issue": number(row["issue_ns"]), "complete": number(row["complete_ns"]),
-             "op": row["op"], "flags": set(filter(None, row["flags"].split("+"))), "bytes": int(row["bytes"]),
+             "op": row["op"], "flags": set(filter(None, row["flags"].split("+"))),
+             "lba": number(row["lba"]), "bytes": int(row["bytes"]),
              "ordinal": number(row.get("ordinal")), "backlog": number(row.get("backlog_ns"))}
             for row in rows]
 
@@ -72,6 +73,66 @@ def segments(trace):
     return list(zip(cuts, cuts[1:] + [len(trace)])), all_writes
 
 
+# What runs replay of one device's trace.
+
+BLOCK = 4096
+EMPTYING = ("discard", "write_zeroes", "secure_erase")
+
+
+def covered(begin, end):
+    """Blocks that bytes [begin, end) cover."""
+    return range(-(-begin // BLOCK), end // BLOCK)
+
+
+def kept_blocks(trace, numbers):
+    """The blocks that discards of the records with these numbers leave out."""
+    seen, read_first, empty, refilled, kept = set(), set(), set(), set(), set()
+    for number, io in enumerate(trace):
+        if io["lba"] is None:
+            continue
+        begin, end = io["lba"] * 512, io["lba"] * 512 + io["bytes"]
+        touches, covers = range(begin // BLOCK, -(-end // BLOCK)), covered(begin, end)
+        if io["op"] in EMPTYING:
+            refilled.difference_update(covers)
+        if number not in numbers:
+            if io["op"] == "write":
+                refilled.update(touches)
+        elif io["op"] == "read":
+            read_first.update(set(touches) - seen)
+            kept.update(set(touches) & empty & refilled)
+            seen.update(touches)
+        else:
+            seen.update(covers)
+            (empty.update if io["op"] in EMPTYING else empty.difference_update)(covers)
+    return kept | read_first & empty
+
+
+def longest_part(io, kept):
+    """(lba, bytes) of what a discard keeps; None: nothing."""
+    begin, end = io["lba"] * 512, io["lba"] * 512 + io["bytes"]
+    inside = sorted(block for block in kept if begin < (block + 1) * BLOCK and block * BLOCK < end)
+    begins = [begin] + [(block + 1) * BLOCK for block in inside]
+    ends = [block * BLOCK for block in inside] + [end]
+    start, stop = max(zip(begins, ends), key=lambda part: (part[1] - part[0], -part[0]))
+    return (start // 512, stop - start) if stop > start else None
+
+
+def replayed(trace, numbers=None):
+    """[(number, record)]"""
+    numbers = set(range(len(trace)) if numbers is None else numbers)
+    kept = kept_blocks(trace, numbers)
+    result = []
+    for number in sorted(numbers):
+        io = trace[number]
+        if io["op"] in EMPTYING:
+            part = longest_part(io, kept)
+            if part is not None:
+                result.append((number, {**io, "lba": part[0], "bytes": part[1]}))
+        elif "derived" not in io["flags"]:
+            result.append((number, io))
+    return result
+
+
 # Costs.
 
 
@@ -107,9 +168,9 @@ def foreground(trace, all_writes, result, first=0, end=None):
 
 def costs(trace, cut, all_writes, closed, fastest):
     """[(x1, x2)] of a cycle."""
-    replayed = [i for i, io in enumerate(trace) if "derived" not in io["flags"]]
+    meant = [(number, io["lba"], io["bytes"]) for number, io in replayed(trace)]
     for result in (closed, fastest):
-        assert [io["ordinal"] for io in result] == replayed
+        assert [(io["ordinal"], io["lba"], io["bytes"]) for io in result] == meant
     table = []
     for first, end in cut:
         wait = union([waited(io) for io, _ in foreground(trace, all_writes, closed, first, end)])
@@ -366,10 +427,10 @@ def complete_times(submissions):
 def max_order_run(trace):
     """[(issue, complete)] of the reference drive at max speed, from 0. For traces without overlapping I/Os in flight."""
     drive = ReferenceDrive()
-    replayed = [io for io in trace if "derived" not in io["flags"]]
-    by_completion = sorted((io["complete"], n) for n, io in enumerate(replayed))
+    meant = [io for _, io in replayed(trace)]
+    by_completion = sorted((io["complete"], n) for n, io in enumerate(meant))
     gone, now, result = 0, 0, []
-    for io in replayed:
+    for io in meant:
         while gone < len(by_completion) and by_completion[gone][0] <= arrival(io):
             now = max(now, result[by_completion[gone][1]][1])
             gone += 1
@@ -410,6 +471,18 @@ def windows(trace, cut, all_writes):
             before += counts
         table += [(a, b, segment) for a, b in zip(begins, begins[1:] + [end])]
     return table
+
+
+def with_lead_ins(trace, cut, all_writes, drawn):
+    """The numbers of the records of these windows, (first record, end record), and of what leads in to each."""
+    every = windows(trace, cut, all_writes)
+    numbers = set()
+    for before, (first, end, _) in zip([None, *every], every):
+        if (first, end) in drawn:
+            numbers.update(range(first, end))
+            if before is not None:
+                numbers.update(range(before[0] + (before[1] - before[0]) // 2, before[1]))
+    return numbers
 
 
 def draw(trace, cut, all_writes, drives, budget_ns, seed):

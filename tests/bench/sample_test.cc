@@ -144,5 +144,47 @@ TEST_F(SampleTest, WhatIsReplayedIsTheWindowsWithTheirLeadInsWithoutTheTimeBetwe
   EXPECT_EQ(records, 24u * 100 + leads * 50);
 }
 
+TEST(SampleOfDiscardsTest, KeepsWhatItReadsAndAWindowLeftOutWroteAgain) {
+  TracePiece piece;
+  piece.trace_path = ::testing::TempDir() + "/discards.tape";
+  std::filesystem::remove(piece.trace_path);
+  proto::Header header;
+  header.add_devices()->set_name("sda");
+  const auto writer = TraceWriter::Create(piece.trace_path, header);
+  ASSERT_TRUE(writer.ok());
+  std::vector<IoRecord> written;
+  const auto write = [&](Op op, uint64_t block, uint64_t blocks) {
+    IoRecord io;
+    io.op = op;
+    io.lba = Lba(block * 8);
+    io.bytes = blocks * 4096;
+    io.queue_ns = io.issue_ns = static_cast<int64_t>(written.size()) * kEveryNs;
+    io.complete_ns = *io.queue_ns + 100'000;
+    EXPECT_TRUE((*writer)->Write(io).ok());
+    written.push_back(io);
+  };
+  write(Op::kDiscard, 100, 100);
+  write(Op::kWrite, 140, 20);
+  write(Op::kRead, 150, 1);
+  ASSERT_TRUE((*writer)->Finish(proto::Summary()).ok());
+
+  const std::atomic<bool> stop = false;
+  const auto kept = [&](const std::vector<WindowBlock>& blocks) {
+    const auto found = FindKeptBlocks(piece, blocks, stop);
+    EXPECT_TRUE(found.ok());
+    return *found;
+  };
+  const WindowBlock first = {.first_ordinal = 0, .end_ordinal = 1};
+  const WindowBlock last = {.first_ordinal = 2, .end_ordinal = 3};
+  IoRecord discard = written[0];
+  EXPECT_TRUE(kept({first, last})->LeaveOut(&discard));
+  EXPECT_EQ(discard.lba, Lba(100 * 8));
+  EXPECT_EQ(discard.bytes, 50u * 4096);
+  discard = written[0];
+  EXPECT_TRUE(kept({{.first_ordinal = 0, .end_ordinal = 3}})->LeaveOut(&discard));
+  EXPECT_EQ(discard.bytes, written[0].bytes) << "the whole writes it itself";
+  EXPECT_EQ(kept({last}), nullptr) << "no discard is replayed";
+}
+
 }  // namespace
 }  // namespace blktape

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replay/plan/kept_blocks.h"
 #include "tests/replay/plan/fake_records.h"
 
 namespace blktape {
@@ -72,6 +73,26 @@ TEST(PlanTest, SkippedIosKeepTheirTimeAndAreCountedByReason) {
   EXPECT_EQ(planned.steps[0].sequence, 0u);
   EXPECT_EQ(planned.steps[1].offset_ns, 200);
   EXPECT_THAT(planned.counts.skipped, ElementsAre(Pair("skip-writes", 2)));
+}
+
+TEST(PlanTest, DiscardsLeaveOutWhatIsToBeKept) {
+  const auto kept = std::make_shared<KeptBlocks>();
+  const std::vector<IoRecord> records = {Read(0, {}, 8192, 4096),
+                                         Io(Op::kDiscard, 100, {}, 0, 16384),
+                                         Io(Op::kDiscard, 200, {}, 8192, 4096), Read(300, {})};
+  kept->Follow(records[0]);
+  for (const IoRecord& io : records) kept->Add(io, /*replayed=*/true);
+  kept->Finish();
+  PlanOptions options = OneTarget();
+  options.targets[0].abilities.discard = true;
+  options.kept = kept;
+  const Planned planned = All(records, options);
+  ASSERT_EQ(planned.steps.size(), 3u);
+  EXPECT_EQ(planned.steps[1].offset_bytes, 0u);
+  EXPECT_EQ(planned.steps[1].bytes, 8192u);
+  EXPECT_EQ(planned.steps[2].ordinal, 3u);
+  EXPECT_EQ(planned.steps[2].offset_ns, 300);
+  EXPECT_THAT(planned.counts.skipped, ElementsAre(Pair("discard of what is read again", 1)));
 }
 
 TEST(PlanTest, AFlushTheBlockLayerDerivedIsLeftToTheKernel) {
