@@ -36,6 +36,7 @@ void KeptBlocks::Follow(const IoRecord& read) {
   const uint64_t first = read.lba->bytes() / kBlockBytes;
   const uint64_t last = (SaturatingAdd(read.lba->bytes(), read.bytes) - 1) / kBlockBytes;
   for (uint64_t piece = first / kPieceBlocks; piece <= last / kPieceBlocks; ++piece) {
+    if (pieces_.size() >= most_pieces_) return;
     pieces_.try_emplace({read.device, piece});
   }
 }
@@ -75,6 +76,7 @@ void KeptBlocks::Add(const IoRecord& io, bool replayed) {
 
 void KeptBlocks::Finish() {
   for (auto& [place, piece] : pieces_) piece.kept |= piece.read_first & piece.discarded;
+  std::erase_if(pieces_, [](const auto& one) { return one.second.kept.none(); });
 }
 
 bool KeptBlocks::LeaveOut(IoRecord* discard) const {
@@ -93,10 +95,8 @@ bool KeptBlocks::LeaveOut(IoRecord* discard) const {
   const uint64_t last_piece = (end_bytes - 1) / kBlockBytes / kPieceBlocks;
   for (auto it = pieces_.lower_bound({discard->device, begin_bytes / kBlockBytes / kPieceBlocks});
        it != pieces_.end() && it->first <= Place{discard->device, last_piece}; ++it) {
-    const Blocks& kept = it->second.kept;
-    if (kept.none()) continue;
     for (uint64_t i = 0; i < kPieceBlocks; ++i) {
-      if (!kept[i]) continue;
+      if (!it->second.kept[i]) continue;
       const uint64_t block_bytes = (it->first.second * kPieceBlocks + i) * kBlockBytes;
       if (block_bytes + kBlockBytes <= begin_bytes || block_bytes >= end_bytes) continue;
       part_ends(block_bytes);

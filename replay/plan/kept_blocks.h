@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -16,9 +17,13 @@ namespace blktape {
 //   leaves out;
 // - a run reads before it writes or discards them, and has discarded at its end: the next run would
 //   read them so.
-// Discards leave them out. Memory: some 400 B per 2 MiB that are read. Not thread-safe.
+// Discards leave them out. Memory: some 400 B per 2 MiB that are read, 100 MiB at most: what is
+// read beyond those pieces is not followed. Not thread-safe.
 class KeptBlocks {
  public:
+  static constexpr size_t kMostPieces = 262'144;
+  explicit KeptBlocks(size_t most_pieces = kMostPieces) : most_pieces_(most_pieces) {}
+
   // What is a discard here: a write of zeroes and a secure erase, too.
   static bool Empties(Op op);
 
@@ -50,6 +55,7 @@ class KeptBlocks {
   template <typename What>
   void ForPieces(uint32_t device, uint64_t first, uint64_t end, const What& what);
 
+  size_t most_pieces_;
   std::map<Place, Piece> pieces_;
 };
 

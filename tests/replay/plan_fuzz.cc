@@ -3,12 +3,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/check.h"
+#include "format/io_record.h"
+#include "replay/plan/kept_blocks.h"
 #include "replay/plan/plan.h"
 #include "replay/plan/timing_rule.h"
+#include "replay/plan/trace_stream.h"
 #include "replay/setup.h"
 #include "tests/format/fuzz_trace.h"
 
@@ -56,6 +60,28 @@ ReplayOptions OptionsFrom(uint8_t one, uint8_t other, uint8_t target) {
   return options;
 }
 
+// As if each third record were left out of the runs.
+std::shared_ptr<const KeptBlocks> KeptIn(const std::string& path) {
+  const auto kept = std::make_shared<KeptBlocks>(/*most_pieces=*/1000);
+  const auto pass = [&path](const auto& what) {
+    const auto stream = TraceStream::Open(path, {});
+    if (!stream.ok()) return;
+    IoRecord io;
+    uint64_t ordinal = 0;
+    for (uint64_t i = 0; i < kEnough; ++i) {
+      const Result<bool> more = (*stream)->Next(&io, &ordinal);
+      if (!more.ok() || !*more) return;
+      what(io, ordinal % 3 != 0);
+    }
+  };
+  pass([&kept](const IoRecord& io, bool replayed) {
+    if (io.op == Op::kRead && replayed) kept->Follow(io);
+  });
+  pass([&kept](const IoRecord& io, bool replayed) { kept->Add(io, replayed); });
+  kept->Finish();
+  return kept;
+}
+
 void Run(ReplayOptions options, bool able, std::string_view bytes) {
   options.trace_path = PathInMemory(TraceFromBytes(bytes));
   const std::atomic<bool> stop(false);
@@ -70,6 +96,7 @@ void Run(ReplayOptions options, bool able, std::string_view bytes) {
   if (!able) {
     for (PlanTarget& target : setup->plan.targets) target.abilities = {};
   }
+  setup->plan.kept = KeptIn(options.trace_path);
   const PlanOptions known = setup->plan;
   Plan plan(setup->stream.get(), setup->plan);
   PlannedIo io;

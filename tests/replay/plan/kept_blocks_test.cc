@@ -111,6 +111,18 @@ TEST_F(KeptBlocksTest, APartOfABlockThatIsReadKeepsTheBlockAndOneDiscardedInPart
   EXPECT_EQ(Remains(Io(Op::kDiscard, 0, 30)), "10 to 30");
 }
 
+TEST_F(KeptBlocksTest, OnlySoManyPiecesAreFollowed) {
+  KeptBlocks few(/*most_pieces=*/2);
+  for (uint64_t piece = 0; piece < 3; ++piece) few.Follow(Io(Op::kRead, piece * 512, 1));
+  for (uint64_t piece = 0; piece < 3; ++piece) few.Add(Io(Op::kRead, piece * 512, 1), true);
+  few.Add(Io(Op::kDiscard, 0, 3 * 512), true);
+  few.Finish();
+  IoRecord discard = Io(Op::kDiscard, 512, 1);
+  EXPECT_FALSE(few.LeaveOut(&discard));
+  discard = Io(Op::kDiscard, 1024, 1);
+  EXPECT_TRUE(few.LeaveOut(&discard));
+}
+
 TEST_F(KeptBlocksTest, AtTheEndsOfTheAddressesNothingWrapsAround) {
   IoRecord last;
   last.op = Op::kRead;
