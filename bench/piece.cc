@@ -21,14 +21,9 @@ template <typename Take>
 Status ForEachOf(const TracePiece& piece, const std::atomic<bool>& stop, Take&& take) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenPiece(piece));
   ASSIGN_OR_RETURN(const std::optional<uint32_t> device, DeviceOf(piece, stream->header()));
-  IoRecord record;
-  uint64_t ordinal = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
-    if (!more) return OkStatus();
-    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+  return ForEachRecord(stream.get(), stop, [&](const IoRecord& record, uint64_t ordinal) {
     take(record, ordinal, device && record.device != *device);
-  }
+  });
 }
 
 }  // namespace

@@ -167,18 +167,13 @@ Result<WindowCut> CutWindows(const TracePiece& piece, const Segmentation& segmen
   cut.fine.all_is_foreground = segmentation.all_is_foreground;
   cut.fine.observed_ns = segmentation.observed_ns;
   cut.fine.has_gaps = true;
-  IoRecord record;
-  uint64_t ordinal = 0;
   size_t k = 0;
   uint64_t before = 0;  // foreground I/Os of this segment so far
   uint64_t next = 0;    // where its next window begins, by the same count
   uint64_t window = 0;  // of this segment
   std::optional<int64_t> first_ns;
   int64_t since_ns = 0;  // arrival, since the first one
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
-    if (!more) break;
-    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+  RETURN_IF_ERROR(ForEachRecord(stream.get(), stop, [&](const IoRecord& record, uint64_t ordinal) {
     if (const std::optional<int64_t> arrival_ns = WithPlausibleTimes(record).arrival_ns()) {
       if (!first_ns) first_ns = arrival_ns;
       since_ns = *arrival_ns - *first_ns;
@@ -201,10 +196,10 @@ Result<WindowCut> CutWindows(const TracePiece& piece, const Segmentation& segmen
       next = foreground * window / windows;
     }
     cut.fine.segments.back().end_ordinal = ordinal + 1;
-    if (device && record.device != *device) continue;
+    if (device && record.device != *device) return;
     CountRecord(record, &cut.fine.segments.back(), &cut.fine);
     before += cut.fine.ClassOf(record) != WaitClass::kBackground ? 1 : 0;
-  }
+  }));
   return cut;
 }
 
@@ -302,28 +297,17 @@ Result<std::optional<Sample>> DrawSample(const WindowCut& cut, std::span<const W
 Result<std::shared_ptr<const KeptBlocks>> FindKeptBlocks(const TracePiece& piece,
                                                          const std::vector<WindowBlock>& blocks,
                                                          const std::atomic<bool>& stop) {
-  // Calls what(record, ordinal) with each record of a stream.
-  const auto pass = [&stop](RecordStream* stream, const auto& what) -> Status {
-    IoRecord record;
-    uint64_t ordinal = 0;
-    while (true) {
-      ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
-      if (!more) return OkStatus();
-      if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
-      what(record, ordinal);
-    }
-  };
   const auto kept = std::make_shared<KeptBlocks>();
   bool discards = false;
   ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> replayed, OpenSample(piece, blocks));
-  RETURN_IF_ERROR(pass(replayed.get(), [&](const IoRecord& io, uint64_t) {
+  RETURN_IF_ERROR(ForEachRecord(replayed.get(), stop, [&](const IoRecord& io, uint64_t) {
     if (io.op == Op::kRead) kept->Follow(io);
     discards = discards || KeptBlocks::Empties(io.op);
   }));
   if (!discards) return std::shared_ptr<const KeptBlocks>();
   ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> whole, OpenPiece(piece));
   BlockCursor cursor(blocks);
-  RETURN_IF_ERROR(pass(whole.get(), [&](const IoRecord& io, uint64_t ordinal) {
+  RETURN_IF_ERROR(ForEachRecord(whole.get(), stop, [&](const IoRecord& io, uint64_t ordinal) {
     kept->Add(io, cursor.Hold(ordinal));
   }));
   kept->Finish();
@@ -351,13 +335,8 @@ Result<Segmentation> CutSample(const TracePiece& piece, const WindowCut& cut, co
     result.segments.push_back(one);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenSample(piece, sample.blocks));
-  IoRecord record;
-  uint64_t ordinal = 0;
   std::optional<int64_t> first_ns;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
-    if (!more) return result;
-    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+  RETURN_IF_ERROR(ForEachRecord(stream.get(), stop, [&](const IoRecord& record, uint64_t ordinal) {
     const std::optional<size_t> window = result.SegmentOf(ordinal);
     CountRecord(record, window ? &result.segments[*window] : nullptr, &result);
     if (const std::optional<int64_t> arrival_ns = record.arrival_ns()) {
@@ -365,7 +344,8 @@ Result<Segmentation> CutSample(const TracePiece& piece, const WindowCut& cut, co
       result.observed_ns =
           std::max(result.observed_ns, record.complete_ns.value_or(*arrival_ns) - *first_ns);
     }
-  }
+  }));
+  return result;
 }
 
 }  // namespace blktape

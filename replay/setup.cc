@@ -506,16 +506,12 @@ Result<ExpectedTimes> FindExpectedTimes(const ReplayOptions& options, const Plan
                    OpenStream(options, /*one_pass=*/false));
   Schedule schedule(plan.speed, plan.idle_cap_ns);
   ExpectedTimes times;
-  IoRecord record;
-  uint64_t ordinal = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
-    if (!more) return times;
-    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+  RETURN_IF_ERROR(ForEachRecord(stream.get(), stop, [&](const IoRecord& record, uint64_t) {
     // Skipped I/Os keep their time.
     const int64_t due_ns = schedule.Advance(record);
     if (Plan::SkipReason(plan, record) == nullptr) times.Add(due_ns);
-  }
+  }));
+  return times;
 }
 
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {

@@ -43,14 +43,10 @@ Result<Footprint> MeasureFootprint(RecordStream* stream, const std::atomic<bool>
                                    const Counts& counts) {
   Footprint footprint;
   footprint.devices.resize(stream->header().devices_size());
-  IoRecord io;
-  uint64_t ordinal = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, stream->Next(&io, &ordinal));
-    if (!more) return footprint;
-    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+  RETURN_IF_ERROR(ForEachRecord(stream, stop, [&](const IoRecord& io, uint64_t) {
     if (counts(io)) footprint.Add(io);
-  }
+  }));
+  return footprint;
 }
 
 }  // namespace blktape

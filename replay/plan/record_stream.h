@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -30,5 +31,19 @@ class RecordStream {
   // once Next() returned false.
   virtual uint64_t lost_events() const { return 0; }
 };
+
+// Calls `take(record, ordinal)` for each record left in `stream`. kCancelled when `stop` becomes
+// true.
+template <typename Take>
+Status ForEachRecord(RecordStream* stream, const std::atomic<bool>& stop, Take&& take) {
+  IoRecord record;
+  uint64_t ordinal = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, stream->Next(&record, &ordinal));
+    if (!more) return OkStatus();
+    if (stop.load(std::memory_order_relaxed)) return Status(StatusCode::kCancelled, "stopped");
+    take(record, ordinal);
+  }
+}
 
 }  // namespace blktape
