@@ -13,17 +13,13 @@
 #include "analysis/invalid_reason.h"
 #include "analysis/measured_reference.h"
 #include "analysis/measured_score.h"
-#include "analysis/profile.h"
-#include "analysis/profile_trace.h"
 #include "analysis/run_costs.h"
 #include "analysis/run_series.h"
 #include "analysis/score.h"
 #include "analysis/segments.h"
 #include "analysis/validity.h"
-#include "base/byte_stream.h"
 #include "base/file.h"
 #include "base/quantity.h"
-#include "base/sha256.h"
 #include "bench/campaign_folder.h"
 #include "bench/sample.h"
 #include "replay/host_measure.h"
@@ -118,7 +114,8 @@ class Campaign {
   // Of a campaign that was checked before, what was found then.
   Status TakeTrace() {
     if (!options_.trace) {
-      ASSIGN_OR_RETURN(options_.trace, ReadTrace());
+      ASSIGN_OR_RETURN(options_.trace, ReadScoredTrace(options_.piece, options_.open_loop,
+                                                       options_.loss_accepted, stop_));
     }
     const ScoredTrace& trace = *options_.trace;
     report_.trace_name = std::filesystem::path(options_.piece.trace_path).filename().string();
@@ -131,47 +128,6 @@ class Campaign {
     report_.recording_ns = trace.recording_ns;
     ordered_ = trace.ordered;
     return OkStatus();
-  }
-
-  Result<std::shared_ptr<const ScoredTrace>> ReadTrace() const {
-    const auto trace = std::make_shared<ScoredTrace>();
-    const std::string& path = options_.piece.trace_path;
-    // Refuses what can be read only once.
-    ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> stream, OpenPiece(options_.piece));
-    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenForReading(path));
-    ASSIGN_OR_RETURN(trace->hash, Sha256Hex(source.get()));
-    ProfileOptions part{
-        .from_ns = options_.piece.from_ns, .to_ns = options_.piece.to_ns, .footprint = false};
-    ASSIGN_OR_RETURN(part.device, DeviceOf(options_.piece, stream->header()));
-    ASSIGN_OR_RETURN(const Profile recording, ProfileTrace(path, part));
-    // Known before the first run, which may take long: nothing is run for an invalid score.
-    for (const InvalidReason& reason : WhyTraceInvalid(recording, options_.loss_accepted)) {
-      return Status(StatusCode::kFailedPrecondition,
-                    path + ": " + reason.Sentence() +
-                        "; nothing was run\n  try:  --accept-loss to score what is there, which "
-                        "the report names");
-    }
-    ASSIGN_OR_RETURN(trace->segmentation, CutPiece(options_.piece, stop_));
-    const uint64_t foreground = trace->segmentation.foreground();
-    if (foreground < kLeastForeground) {
-      return Status(StatusCode::kFailedPrecondition,
-                    fmt::format("{}: holds {} I/Os that somebody waits for, and a score takes {}\n"
-                                "  try:  a longer recording",
-                                path, foreground, kLeastForeground));
-    }
-    trace->lost_events = recording.lost_events;
-    trace->recording_ns = trace->segmentation.observed_ns;
-    if (options_.piece.Name().empty()) {
-      trace->recording_ns = std::max(recording.recorded_ns.value_or(0), trace->recording_ns);
-    }
-    trace->ordered = recording.all.q2c.count() + recording.all.d2c.count() > 0;
-    if (!trace->ordered && !options_.open_loop) {
-      return Status(StatusCode::kFailedPrecondition,
-                    path +
-                        ": does not tell when I/Os completed, so what waited for what is not "
-                        "known\n  try:  --open, which is a rule of its own");
-    }
-    return std::shared_ptr<const ScoredTrace>(trace);
   }
 
   // All of the rule but what the first run on the target tells.

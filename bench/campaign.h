@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "analysis/score_report.h"
-#include "analysis/segments.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/piece.h"
+#include "bench/scored_trace.h"
 #include "format/trace.pb.h"
 #include "replay/prepare/prepare.h"
 #include "replay/replayer.h"
@@ -34,15 +34,6 @@ inline constexpr uint32_t kDepthWithoutOrder = 32;
 inline constexpr int64_t kDefaultIdleCapNs = 2 * kNanosPerSecond;
 // "sim:NAME" as a target is the simulated drive of that name (replay/engine/drive_model.h).
 inline constexpr char kSimulatedTarget[] = "sim:";
-
-// What a campaign knows of its piece of a trace before it opens the target.
-struct ScoredTrace {
-  std::string hash;  // SHA-256 of the trace file
-  Segmentation segmentation;
-  uint64_t lost_events = 0;
-  int64_t recording_ns = 0;
-  bool ordered = true;  // it tells completions
-};
 
 struct CampaignOptions {
   TracePiece piece;
