@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -39,11 +41,19 @@ class Terminal {
     close(saved_);
     close(ours_);
   }
-  // What has come since; something must have, or it blocks.
-  std::string Read() {
-    char text[4096];
-    const ssize_t bytes = read(ours_, text, sizeof text);
-    return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : std::string();
+  // What came since the last time, up to `end`; or, if that does not come, what came instead. A
+  // terminal may hand on what was written in parts.
+  std::string ReadTo(std::string_view end) {
+    constexpr int kPatienceMs = 10'000;
+    std::string shown;
+    pollfd ready{.fd = ours_, .events = POLLIN, .revents = 0};
+    while (!shown.ends_with(end) && poll(&ready, 1, kPatienceMs) > 0) {
+      char text[4096];
+      const ssize_t bytes = read(ours_, text, sizeof text);
+      if (bytes <= 0) break;
+      shown.append(text, static_cast<size_t>(bytes));
+    }
+    return shown;
   }
 
  private:
@@ -74,10 +84,10 @@ TEST(ProgressLineTest, ANarrowTerminalHasOneLineThatFits) {
   FakeClock clock;
   ProgressLine line(&clock);
   line.Show(Long());
-  const std::string shown = terminal.Read();
+  const std::string shown = terminal.ReadTo("\033[K");
   EXPECT_EQ(shown, "\r" + Long().substr(0, 39) + "\033[K");
   line.Clear();
-  EXPECT_EQ(terminal.Read(), "\r\033[K");
+  EXPECT_EQ(terminal.ReadTo("\033[K"), "\r\033[K");
 }
 
 TEST(ProgressLineTest, ADumbTerminalAndALogGetALineNowAndThenWithoutEscapes) {
@@ -105,7 +115,7 @@ TEST(ProgressLineTest, ADumbTerminalAndALogGetALineNowAndThenWithoutEscapes) {
     ProgressLine line(&clock);
     steps(&line);
   }
-  const std::string shown = terminal.Read();
+  const std::string shown = terminal.ReadTo("after two\r\n");
   EXPECT_THAT(shown, StartsWith("after a minute\r\n"));
   EXPECT_THAT(shown, EndsWith("after two\r\n"));
   EXPECT_THAT(shown, Not(HasSubstr("\033")));
@@ -168,7 +178,7 @@ TEST(CampaignProgressTest, ANarrowTerminalHasOneLineThatFits) {
   campaign.target_path = "/dev/sdx";
   const CampaignEvents events = progress.EventsOf(campaign, "/dev/sdx, ");
   events.on_progress("cycle 1, closed", {.fraction = 0.5, .completed = 1'200'000});
-  EXPECT_EQ(terminal.Read(), "\r/dev/sdx, cycle 1, closed: 50 %, 1,200,\033[K");
+  EXPECT_EQ(terminal.ReadTo("\033[K"), "\r/dev/sdx, cycle 1, closed: 50 %, 1,200,\033[K");
 }
 
 }  // namespace
