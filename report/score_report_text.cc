@@ -280,7 +280,7 @@ std::string DerivedText(const ScoreReport& report) {
 
 std::string RunTable(const ScoreReport& report) {
   if (report.runs.empty()) return "";
-  static constexpr const char* kRow = "{:<19} {:>9} {:>10} {:>13} {:>10} {:>12}{}\n";
+  static constexpr const char* kRow = "{:<19} {:>9} {:>10} {:>13} {:>10} {:>11}{}\n";
   std::string text =
       "\n" + fmt::format(kRow, "Run", "I/Os", "wall", "lateness p99", "max", "service p50", "");
   const auto cell = [](const std::optional<int64_t>& ns) {

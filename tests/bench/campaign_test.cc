@@ -254,6 +254,23 @@ TEST(ScoreReportTest, APercentileOfTooFewIsNotGiven) {
   EXPECT_THAT(row, ::testing::ContainsRegex("0 ns +n/a +5.00 ms +n/a"));
 }
 
+TEST(ScoreReportTest, ARowWithAMarkStaysBelow80Columns) {
+  ScoreReport report;
+  for (const bool repeated : {true, false}) {
+    ScoredRun& run = report.runs.emplace_back();
+    run.label = "cycle 10, closed";
+    run.repeated = repeated;
+    if (!repeated) run.invalid_reasons.push_back({.rule = 3, .text = "late", .run = {}});
+  }
+  std::istringstream lines(ScoreText(report));
+  int marked = 0;
+  for (std::string row; std::getline(lines, row);) {
+    marked += row.ends_with(" r") || row.ends_with(" !") ? 1 : 0;
+    EXPECT_LT(row.size(), 80u) << row;
+  }
+  EXPECT_EQ(marked, 2);
+}
+
 TEST_F(CampaignTest, RunsAlternateAfterAPauseEach) {
   ASSERT_TRUE(Run(Drive([](uint32_t) { return 1000; })).ok());
   EXPECT_THAT(calls_,
