@@ -14,8 +14,8 @@ CYCLES = 4
 # As known_disk has them: read, write, flush in us, ns a byte, units.
 SPEEDS = {"slow": (18_000, 14_000, 22_000, 60, 4), "fast": (6_000, 5_000, 8_000, 20, 8),
           "middle": (8_000, 7_000, 12_000, 30, 4)}
-# What a loop device and FUSE add to each I/O is the same for all three: 0.1 ms where nothing else runs, and 0.7 ms
-# have been seen on a busy machine, a ninth of what the fast one takes.
+# What a loop device and FUSE add to each I/O is the same for all three: 0.1 to 0.4 ms where nothing else runs, and
+# 0.7 ms have been seen on a busy machine, a ninth of what the fast one takes.
 ADDED = 0.2
 
 

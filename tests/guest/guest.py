@@ -40,8 +40,8 @@ from tests.harness import blktape
 OUTBOX_BYTES = 256 << 20
 SLEEP_S = 2
 
-# Emulation takes most of its time for what a processor does in none: the clock is the processors' own, which agree here,
-# not one that is a device, and memory is not cleared once more when the kernel takes it.
+# Of what is dear in emulation: the clock is the processors' own, which agree here, not a device, and memory is not
+# cleared once more when the kernel takes it.
 KERNEL_ARGUMENTS = "console=ttyS0 no_timer_check tsc=reliable init_on_alloc=0 mitigations=off quiet loglevel=3 panic=-1 "
 
 INIT = r"""#!/bin/busybox sh
@@ -318,8 +318,8 @@ class Guest:
             # With a thread for each processor qemu 7.2 can go on running an int3 that the kernel, patching its own
             # code, has taken away again: probes attached amid I/O then ended in a processor caught at that place for
             # good (Linux 6.1, one run in ten) or in a panic (Linux 7.2, always).
-            # A fifth level of page tables would have to be walked in software at every miss, and what a processor says
-            # that it copies fast by bytes is emulated byte by byte.
+            # A fifth level of page tables would have to be walked in software at every miss; and a kernel that is told
+            # of fast copies by bytes (ERMS) makes them, which are emulated byte by byte.
             "qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "pc", "-cpu", "max,la57=off,erms=off",
             "-m", str(self.memory_mib), "-smp", str(self.cpus), "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-serial", "stdio", "-nic", "none",
