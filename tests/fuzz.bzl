@@ -1,14 +1,16 @@
 """A fuzz target per decoder, which tools/fuzz finds by its tag. Its corpus also runs as an ordinary test."""
 
+load("//third_party:cc.bzl", "cc_binary", "cc_test")
+
 def decoder_fuzz(name, srcs, deps, corpus):
-    native.cc_test(
+    cc_test(
         name = name + "_corpus_test",
         srcs = srcs + ["//tests:fuzz_replay_main.cc"],
         args = ["$(locations %s)" % f for f in corpus],
         data = corpus,
         deps = deps,
     )
-    native.cc_binary(
+    cc_binary(
         name = name,
         testonly = True,
         srcs = srcs,
