@@ -1,6 +1,6 @@
 """The rules of C++ for code of ours, which takes the distribution's headers as parsed before where the configuration says so."""
 
-# Rooms that the sanitizers' configuration compiles without optimization (.bazelrc).
+# Rooms that the sanitizers' configuration compiles without optimization, as all do tests' own files (.bazelrc).
 _UNOPTIMIZED = [
     "cli",
     "report",
@@ -8,20 +8,25 @@ _UNOPTIMIZED = [
 ]
 
 def _compiled(rule, deps = [], **kwargs):
-    # What is precompiled must have the options of what takes it.
-    if "copts" in kwargs:
-        rule(deps = deps, **kwargs)
-        return
-    wanted = "//third_party:precompiled_wanted"
-    name = "precompiled_unoptimized" if native.package_name().split("/")[0] in _UNOPTIMIZED else "precompiled"
+    package = native.package_name()
+    usual = "precompiled"
+    sanitized = "precompiled_unoptimized" if package.split("/")[0] in _UNOPTIMIZED else usual
+    if package.startswith("tests/") and not package.startswith("tests/benchmarks"):
+        usual = "precompiled_for_tests"
+        sanitized = usual
+    of = {
+        "//third_party:precompiled_sanitized": sanitized,
+        "//third_party:precompiled_usual": usual,
+        "//conditions:default": None,
+    }
     rule(
         copts = select({
-            wanted: ["-include-pch", "$(BINDIR)/third_party/%s.pch" % name],
-            "//conditions:default": [],
+            setting: ["-include-pch", "$(BINDIR)/third_party/%s.pch" % name] if name else []
+            for setting, name in of.items()
         }),
         deps = deps + select({
-            wanted: ["//third_party:" + name],
-            "//conditions:default": [],
+            setting: ["//third_party:" + name] if name else []
+            for setting, name in of.items()
         }),
         **kwargs
     )

@@ -1,5 +1,4 @@
-"""The distribution's headers, parsed once for all that include them. With clang alone: gcc 12 takes a second and more to load
-such a file, which is what most of the sources save by it."""
+"""The distribution's headers, parsed once for all that include them."""
 
 def _precompiled_flag_impl(ctx):
     return []
@@ -35,9 +34,9 @@ def _precompiled_headers_impl(ctx):
 
     # By a pipe: clang would name a file of ours, by a path of its own making, among what each user of it includes.
     ctx.actions.run_shell(
-        command = 'cat %s | "$@"' % ctx.file.header.path,
+        command = 'cat %s | "$@"' % " ".join([header.path for header in ctx.files.headers]),
         arguments = [cc_common.get_tool_for_action(**compiler)] + options,
-        inputs = depset([ctx.file.header], transitive = [toolchain.all_files]),
+        inputs = depset(ctx.files.headers, transitive = [toolchain.all_files]),
         outputs = [file],
         mnemonic = "Precompile",
     )
@@ -47,7 +46,7 @@ precompiled_headers = rule(
     implementation = _precompiled_headers_impl,
     attrs = {
         "copts": attr.string_list(),
-        "header": attr.label(allow_single_file = [".h"], mandatory = True),
+        "headers": attr.label_list(allow_files = [".h"], mandatory = True),
         "_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

@@ -205,8 +205,6 @@ void BlktraceDecoder::Decode(std::span<const std::byte> bytes, CaptureSink* sink
     carry_.assign(bytes.begin() + static_cast<ptrdiff_t>(used), bytes.end());
     return;
   }
-  // gcc 13 reports an overflow in the insertion if it has to allocate.
-  carry_.reserve(carry_.size() + bytes.size());
   carry_.insert(carry_.end(), bytes.begin(), bytes.end());
   const size_t used = DecodeSome(carry_, false, sink);
   offset_ += used;

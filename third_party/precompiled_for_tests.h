@@ -1,0 +1,3 @@
+// What tests include beyond precompiled.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
