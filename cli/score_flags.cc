@@ -125,6 +125,8 @@ bool IsSimulatedTarget(const std::string& target_path) {
   return target_path.starts_with(kSimulatedTarget);
 }
 
+namespace {
+
 // A file that is to be made takes the largest of the traces.
 Status CreateScratch(const ScoreFlags& options, const std::vector<TracePiece>& traces,
                      const std::string& target, const std::atomic<bool>& stop, MadeFiles* made) {
@@ -164,6 +166,8 @@ Result<ReplayPreview> PreviewUnlessOurs(const ReplayOptions& preview,
   }
   return again;
 }
+
+}  // namespace
 
 Result<std::map<std::string, std::string>> AgreeOnTargets(const ScoreFlags& options,
                                                           const std::vector<TracePiece>& traces,
