@@ -27,7 +27,7 @@ import compile_commands
 from compile_commands import ROOMS
 
 # What concerns machine code alone: what was found well stays so when it changes.
-MACHINE_CODE = ("-O1", "-flto=thin", "-ffat-lto-objects", "-fno-lto", "-fno-fat-lto-objects", "-fno-semantic-interposition")
+MACHINE_CODE = ("-O0", "-flto=thin", "-ffat-lto-objects", "-fno-lto", "-fno-fat-lto-objects", "-fno-semantic-interposition")
 INCLUDE = re.compile(r'^\s*(?:#\s*include|import)\s+"([^"]+)"', re.MULTILINE)
 
 
