@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "format/trace.pb.h"
+#include "replay/engine/worker_cpus.h"
 
 namespace blktape {
 namespace {
@@ -78,6 +79,8 @@ void DiscardRing::Prepare(uint32_t slot, int fd, uint64_t offset_bytes, uint64_t
 }
 
 Status DiscardRing::Push() {
+  if (!placed_) PlaceKernelWorkers(&ring_);
+  placed_ = true;
   while (io_uring_sq_ready(&ring_) > 0) {
     const int outcome = io_uring_submit(&ring_);
     const bool again = outcome >= 0 || outcome == -EINTR || outcome == -EAGAIN || outcome == -EBUSY;

@@ -80,6 +80,7 @@ class DiscardRing {
 
   io_uring ring_{};
   bool open_ = false;
+  bool placed_ = false;
   uint32_t in_flight_ = 0;
 };
 

@@ -23,6 +23,7 @@
 #include "replay/engine/kernel_engine.h"
 #include "replay/engine/nowait.h"
 #include "replay/engine/poll_limits.h"
+#include "replay/engine/worker_cpus.h"
 
 namespace blktape {
 namespace {
@@ -211,8 +212,7 @@ Status IoUringEngine::Attach() {
       return ErrnoStatus(errno, "io_uring: enabling the ring");
     }
   }
-  // Saves looking up the descriptor at each io_uring_enter; older kernels lack it.
-  (void)io_uring_register_ring_fd(&ring_);
+  PlaceKernelWorkers(&ring_);
   return OkStatus();
 }
 

@@ -26,6 +26,7 @@ KernelEngine::KernelEngine(const EngineOptions& options)
   free_.reserve(depth_);
   for (uint32_t slot = depth_; slot > 0; --slot) free_.push_back(slot - 1);
   ready_.reserve(depth_);
+  for_pool_.reserve(depth_);
 }
 
 const Target& KernelEngine::target(uint32_t slot) const {
@@ -47,7 +48,18 @@ void KernelEngine::HandToPool(uint32_t slot, const EngineStep& step) {
     pool_ = *std::move(pool);
   }
   slots_[slot].MarkPunted();
-  pool_->Submit(slot, target(slot).fd(), target(slot).is_block_device(), step);
+  for_pool_.push_back({slot, step});
+}
+
+// What was prepared first goes first: the block layer has a write before the pool flushes.
+Status KernelEngine::PushAll() {
+  RETURN_IF_ERROR(Push());
+  for (const Handed& handed : for_pool_) {
+    const Target& to = target(handed.slot);
+    pool_->Submit(handed.slot, to.fd(), to.is_block_device(), handed.step);
+  }
+  for_pool_.clear();
+  return OkStatus();
 }
 
 // Null if the request has no flush, or none of a block device.
@@ -111,7 +123,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
     }
     IssueNext(slot);
   }
-  RETURN_IF_ERROR(Push());
+  RETURN_IF_ERROR(PushAll());
   return count;
 }
 
@@ -124,7 +136,7 @@ Status KernelEngine::Gather() {
     if (!pool_outcomes_.empty()) StampNow();
     for (const SyncPool::Outcome& outcome : pool_outcomes_) Finish(outcome.slot, outcome.result);
   }
-  return Push();
+  return PushAll();
 }
 
 size_t KernelEngine::TakeReady(std::span<EngineCompletion> out) {

@@ -52,7 +52,7 @@ class KernelEngine : public Engine {
   void StampNow() { now_ns_ = clock_->NowNs(); }
   // Books the result of the step issued for `slot`: a number of bytes or a negative errno.
   void Finish(uint32_t slot, int64_t result);
-  // Hands the step to the pool.
+  // Hands the step to the pool, after the next Push.
   void HandToPool(uint32_t slot, const EngineStep& step);
 
   RequestProgress& progress(uint32_t slot) { return slots_[slot]; }
@@ -71,6 +71,7 @@ class KernelEngine : public Engine {
   // The request in `slot` is complete.
   void Release(uint32_t slot);
   FlushOrder* FlushOrderOf(uint32_t slot);
+  Status PushAll();
   size_t TakeReady(std::span<EngineCompletion> out);
   Status Gather();
 
@@ -85,6 +86,11 @@ class KernelEngine : public Engine {
   size_t ready_begin_ = 0;
   uint32_t in_flight_ = 0;  // accepted and not yet reaped
   std::unique_ptr<SyncPool> pool_;
+  struct Handed {
+    uint32_t slot = 0;
+    EngineStep step;
+  };
+  std::vector<Handed> for_pool_;  // not yet submitted to it
   std::vector<SyncPool::Outcome> pool_outcomes_;
   int64_t now_ns_ = 0;      // the latest stamp
   uint32_t rehearsed_ = 0;  // the target of the next rehearsal

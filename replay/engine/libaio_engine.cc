@@ -78,9 +78,6 @@ class LibaioEngine : public KernelEngine {
     } else if (step.op == Op::kWrite) {
       io_prep_pwrite(block, fd, step.buffer, step.bytes, offset);
       if (step.durable) block->aio_rw_flags = RWF_DSYNC;
-    } else if (step.op == Op::kFlush && flush_works_) {
-      io_prep_fdsync(block, fd);
-      progress(slot).MarkPunted();
     } else if (step.op == Op::kDiscard && target(slot).is_block_device() && discards_ != nullptr &&
                discard_rule_.by_command()) {
       const bool by_worker = discard_rule_.NeedsWorker(progress(slot).request().target);
@@ -88,6 +85,8 @@ class LibaioEngine : public KernelEngine {
       discard_rule_.Sent();
       return discards_->Prepare(slot, fd, step.offset_bytes, step.bytes, by_worker);
     } else {
+      // The kernel's own asynchronous flush, by a worker bound to the CPU that submits it, would
+      // wait until the thread there sleeps.
       return HandToPool(slot, step);
     }
     pending_.push_back(block);
@@ -111,7 +110,7 @@ class LibaioEngine : public KernelEngine {
       // Only the first block is refused: it alone has failed.
       iocb* const refused = pending_[taken++];
       StampNow();
-      Refused(SlotOf(refused), outcome);
+      Finish(SlotOf(refused), outcome);
     }
     pending_.clear();
     return discards_ == nullptr ? OkStatus() : discards_->Push();
@@ -173,15 +172,6 @@ class LibaioEngine : public KernelEngine {
 
   uint32_t SlotOf(const iocb* block) const { return static_cast<uint32_t>(block - blocks_.data()); }
 
-  void Refused(uint32_t slot, int outcome) {
-    const EngineStep step = progress(slot).Next();
-    if (outcome == -EINVAL && step.op == Op::kFlush) {
-      flush_works_ = false;
-      return HandToPool(slot, step);
-    }
-    Finish(slot, outcome);
-  }
-
   Status TakeEvents(long at_least, int64_t wait_ns) {
     if (in_kernel_ == 0) {
       if (wait_ns == 0) return OkStatus();
@@ -214,7 +204,6 @@ class LibaioEngine : public KernelEngine {
   size_t in_kernel_ = 0;
   bool out_[kOwnBlocks] = {};
   bool wake_works_ = true;
-  bool flush_works_ = true;
   const std::unique_ptr<DiscardRing> discards_;  // null if the kernel has no io_uring
   DiscardRule discard_rule_;
   std::vector<DiscardRing::Answer> discard_answers_;

@@ -16,18 +16,10 @@
 #include <utility>
 
 #include "base/units.h"
+#include "replay/engine/worker_cpus.h"
 
 namespace blktape {
 namespace {
-
-// A new thread inherits the CPU mask of the thread that starts it. If that thread is pinned to one
-// CPU and runs SCHED_FIFO, the new thread would wait for it. So it takes the main thread's mask.
-void UseCpusOfTheProcess() {
-  cpu_set_t cpus;
-  if (sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0) {
-    (void)sched_setaffinity(0, sizeof cpus, &cpus);
-  }
-}
 
 int64_t OutcomeOf(int returned) { return returned < 0 ? -errno : 0; }
 
@@ -121,7 +113,10 @@ void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineS
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  threads_.emplace_back([this] { Work(); });
+  threads_.emplace_back([this, cpus = WorkerCpus()] {
+    (void)sched_setaffinity(0, sizeof cpus, &cpus);
+    Work();
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -135,7 +130,6 @@ void SyncPool::Collect(std::vector<Outcome>* outcomes) {
 }
 
 void SyncPool::Work() {
-  UseCpusOfTheProcess();
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     ++idle_;

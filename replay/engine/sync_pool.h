@@ -19,9 +19,9 @@ namespace blktape {
 int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step);
 
 // A few threads for operations that the kernel offers only as blocking calls (discard before Linux
-// 6.12, secure erase, zone management), and for reads and writes that an engine cannot submit
-// itself. One thread submits and collects. The pool starts threads when needed; its destructor
-// waits for running steps and ends the threads.
+// 6.12, secure erase, zone management), and for what an engine cannot submit itself, or not well.
+// They run where WorkerCpus() of the thread that submits has them. One thread submits and collects.
+// The pool starts threads when needed; its destructor waits for running steps and ends the threads.
 class SyncPool {
  public:
   static Result<std::unique_ptr<SyncPool>> Open();

@@ -1,14 +1,18 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
+#include <thread>
 
 #include "host/block_stat.h"
 #include "replay/engine/engine_factory.h"
@@ -397,6 +401,42 @@ TEST_P(KernelEngineTest, WaitingWakesForWorkOfThePoolToo) {
     ASSERT_EQ(Submit(requests), kDepth);
     ASSERT_EQ(Reap(kDepth).size(), kDepth);
   }
+}
+
+std::set<std::string> Threads() {
+  std::set<std::string> ids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    ids.insert(entry.path().filename());
+  }
+  return ids;
+}
+
+// It polls there in real time, and they would wait until it sleeps.
+TEST_P(KernelEngineTest, NothingThatWorksForAPinnedThreadRunsOnItsCpu) {
+  cpu_set_t mine;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  BLKTAPE_REQUIRE(CPU_COUNT(&mine) > 1, "a second CPU");
+  int pinned = 0;
+  while (!CPU_ISSET(pinned, &mine)) ++pinned;
+  std::thread issuing([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(pinned, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    const std::set<std::string> before = Threads();
+    EXPECT_EQ(Do(Request(1, Op::kFlush, 0, 0)).error, 0);
+    int workers = 0;
+    for (const std::string& id : Threads()) {
+      if (before.contains(id)) continue;
+      ++workers;
+      cpu_set_t cpus;
+      ASSERT_EQ(sched_getaffinity(std::stoi(id), sizeof cpus, &cpus), 0);
+      EXPECT_FALSE(CPU_ISSET(pinned, &cpus));
+      EXPECT_EQ(CPU_COUNT(&cpus), CPU_COUNT(&mine) - 1);
+    }
+    EXPECT_GE(workers, 1);
+  });
+  issuing.join();
 }
 
 TEST_P(EngineContractTest, ItSaysHowRequestsTravel) {
