@@ -103,18 +103,19 @@ def predict(bench, workload, pair, options):
     script += ["disk %s %d %s" % (name, number, delays.replace("/", " "))
                for number, (name, delays) in enumerate(zip(names, pair.split(":")))]
     rounds = range(options.rounds)
-    script += ["live /dev/loop%d /out/%s-%d.tape" % (number, name, run)
-               for run in rounds for number, name in enumerate(names)]
-    script += ["replay /dev/loop%d /out/%s-%d.tape /out/%s-%s-%s-%d.tape %s" % (
-        number, source, run, how, source, name, run, "--closed" if how == prediction.CLOSED else "--timed")
-               for run in rounds for source in names for number, name in enumerate(names)
-               for how in (prediction.CLOSED, prediction.OPEN)]
+    numbers = {name: number for number, name in enumerate(names)}
+    for run in rounds:
+        script += ["live /dev/loop%d /out/%s-%d.tape" % (numbers[name], name, run) for name in names]
+        script += ["replay /dev/loop%d /out/%s-%d.tape /out/%s-%s-%s-%d.tape %s" % (
+            numbers[name], source, run, how, source, name, run, "--closed" if how == prediction.CLOSED else "--timed")
+                   for how, source, name in prediction.crossings(names)]
     result = guest.Guest(programs=PROGRAMS, modules=MODULES, files=files, memory_mib=2048, timeout_s=3600).run(
         "\n".join(script)).check()
     runs = {name: [prediction.figures(result.path("%s-%d.tape" % (name, run))) for run in rounds] for name in names}
-    return prediction.compare(workload, runs, lambda how, source, name: [
-        prediction.figures(result.path("%s-%s-%s-%d.tape" % (how, source, name, run)),
-                           result.path("%s-%d.tape" % (source, run))) for run in rounds])
+    replays = {(how, source, name): [prediction.figures(result.path("%s-%s-%s-%d.tape" % (how, source, name, run)),
+                                                        result.path("%s-%d.tape" % (source, run))) for run in rounds]
+               for how, source, name in prediction.crossings(names)}
+    return prediction.compare(workload, runs, replays)
 
 
 def main():

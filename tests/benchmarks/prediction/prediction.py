@@ -10,7 +10,8 @@ percentile of response, and the length, from the first arrival to the last compl
 the work itself: the kernel's threads go on when it has ended.
 `ratio` is slow wait / fast wait: the live one, and by how much that of the replays of one recording is off.
 The response of a flagged write is until software saw its end: with the flush that stands for FUA on a
-device without.
+device without. `block` is by how much the wait of the replay, too, was off by the block layer's times, of a
+recording made meanwhile: that much the disk itself was another than when the work ran live.
 
 `same` marks a recording replayed on the disk it was made on: what that is off is not the inference's but
 the replayer's and the machine's. Live runs repeat (--rounds), and each one's recording is replayed: the same
@@ -20,15 +21,15 @@ the medians over workloads of the figures' absolute values.
 """
 
 import argparse
-import bisect
 import contextlib
+import itertools
 import os
 import statistics
 import subprocess
 import sys
 
 from tests.benchmarks import common
-from tests.benchmarks.prediction import workloads
+from tests.benchmarks.prediction import block_layer, workloads
 from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
@@ -40,15 +41,7 @@ SPEEDS = {"1": (120, 60, 400, 0.5, 8, 2), "2": (240, 120, 800, 1, 8, 3.2), "5": 
 MEMORY, MACHINE = "memory", "machine"
 CLOSED, OPEN = "closed", "open"
 KERNEL = ("ext4lazyinit", "jbd2/", "kswapd", "kworker/")
-FLUSH_FOLLOWS_NS = 5_000_000
 FIGURES = ("wait", "mean", "p99", "length")
-
-
-def seen_end(write, flushes):
-    """When software saw the end of a flagged write: after the flush that stands for FUA, if one followed at once."""
-    end = int(write["complete_ns"])
-    at = bisect.bisect_left(flushes, (end, 0))
-    return flushes[at][1] if at < len(flushes) and flushes[at][0] - end <= FLUSH_FOLLOWS_NS else end
 
 
 def with_processes(result, recording):
@@ -76,7 +69,9 @@ def figures(trace, recording=None):
         if "derived" in flags or not (row["op"] in ("read", "flush") or
                                       (row["op"] == "write" and flags & {"sync", "fua", "preflush"})):
             continue
-        end = seen_end(row, flushes) if row["op"] == "write" and "fua" in flags else int(row["complete_ns"])
+        end = int(row["complete_ns"])
+        if row["op"] == "write" and "fua" in flags:
+            end = block_layer.seen_end(end, flushes)
         responses.append(end - int(row["queue_ns"] or row["issue_ns"]))
         if not row["process"].startswith(KERNEL):
             last = max(last, end)
@@ -88,8 +83,10 @@ def figures(trace, recording=None):
 def live(bench, disk, workload, seed, trace):
     point = bench.path("mnt")
     os.makedirs(point, exist_ok=True)
+    # It writes zeros where the journal will be. Left to the device, a file below takes their place out instead, and
+    # whoever writes there first, which is the live run, waits until the machine's file system has noted it.
     subprocess.run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", disk.device],
-                   check=True)
+                   check=True, env={**os.environ, "UNIX_IO_NOZEROOUT": "1"})
     subprocess.run(["mount", "-o", workloads.MOUNT, disk.device, point], check=True)
     try:
         words = [sys.executable, HERE + "workloads.py"]
@@ -109,11 +106,20 @@ def replay_words(trace, disk, result, how):
             *(["--closed"] if how == CLOSED else []), "-o", result]
 
 
+def recorded_replay(trace, disk, result, how, seen):
+    """Records the replay, too: what recording costs an I/O falls on both, and `seen` has the block layer's times."""
+    blktape.ok("record", "--device", disk.device, "-o", seen, "--", os.path.abspath(blktape.PROGRAM),
+               *replay_words(trace, disk, result, how), accept=(0, 3), timeout_s=900)
+
+
 def replay(bench, trace, disk, how):
-    result = bench.path("result.tape")
-    blktape.ok(*replay_words(trace, disk, result, how), accept=(0, 3), timeout_s=900)
+    result, seen = bench.path("result.tape"), bench.path("seen.tape")
+    recorded_replay(trace, disk, result, how, seen)
     found = figures(result, trace)
+    block_s, waits, _ = block_layer.compare(result, seen)
+    found["block"] = found["wait"] * block_s / waits["as it is"]
     os.unlink(result)
+    os.unlink(seen)
     return found
 
 
@@ -152,16 +158,21 @@ def off(found, truth):
 
 
 def row(*cells):
-    print("%-8s %-14s %-7s %9s %9s %9s %9s %9s" % cells, flush=True)
+    print("%-8s %-14s %-7s %9s %9s %9s %9s %9s %9s" % cells, flush=True)
 
 
 def tell_header():
-    row("workload", "run", "", "wait", "mean", "p99", "length", "ratio")
+    row("workload", "run", "", *FIGURES, "ratio", "block")
 
 
-def compare(label, runs, found):
-    """Tells of two disks what `runs` of the figures each had live, and by how much those of replays are off;
-    `found(how, source, name)` has them of each replay on disk `name` of what was recorded on `source`."""
+def crossings(names):
+    """How each recording is replayed: the loop, the disk it was made on, the disk it is replayed on."""
+    return itertools.product((CLOSED, OPEN), names, names)
+
+
+def compare(label, runs, replays):
+    """Tells of two disks what `runs` of the figures each had live, and by how much those of `replays` are off: of each
+    of the `crossings` the figures of every replay."""
     truths = {}
     for name, live_runs in runs.items():
         truth = truths[name] = median_of(live_runs)
@@ -169,13 +180,13 @@ def compare(label, runs, found):
         row(label, "live " + name, "+-%.1f%%" % (50 * (max(waits) - min(waits)) / truth["wait"]),
             "%.3f s" % truth["wait"], "%.3f ms" % (1e3 * truth["mean"]), "%.3f ms" % (1e3 * truth["p99"]),
             "%.1f s" % truth["length"], "%.2f" % (truths["slow"]["wait"] / truths["fast"]["wait"])
-            if name == "slow" else "")
+            if name == "slow" else "", "")
     offs = []
     for how in (CLOSED, OPEN):
         for source in runs:
             waits = {}
             for name, truth in truths.items():
-                replayed = median_of(found(how, source, name))
+                replayed = median_of(replays[how, source, name])
                 waits[name] = replayed["wait"]
                 ratio = None
                 if name == "slow":
@@ -184,20 +195,26 @@ def compare(label, runs, found):
                 if source != name:
                     offs += [(how, source, key, replayed[key] / truth[key] - 1) for key in FIGURES]
                 row("", source + " on " + name, "same" if source == name and how == CLOSED else how,
-                    *(off(replayed[key], truth[key]) for key in FIGURES), "" if ratio is None else off(1 + ratio, 1))
+                    *(off(replayed[key], truth[key]) for key in FIGURES), "" if ratio is None else off(1 + ratio, 1),
+                    off(replayed["block"], truth["wait"]) if "block" in replayed else "")
     return offs
 
 
 def predict(bench, workload, pair, options):
     disks = {name: make_disk(bench, name, speed, options)
              for name, speed in zip(("fast", "slow"), pair.split(":"))}
-    traces, runs = {name: [] for name in disks}, {name: [] for name in disks}
-    for number in range(options.rounds):
+    runs = {name: [] for name in disks}
+    replays = {crossing: [] for crossing in crossings(disks)}
+    for _ in range(options.rounds):
+        # What is compared runs within minutes: a real disk is not the same all day.
         for name, disk in disks.items():
-            traces[name].append(bench.path("%s-%d.tape" % (name, number)))
-            runs[name].append(live(bench, disk, workload, options.seed, traces[name][-1]))
-    return compare(workload + " " + pair, runs, lambda how, source, name: [
-        replay(bench, trace, disks[name], how) for trace in traces[source] for _ in range(options.replays)])
+            runs[name].append(live(bench, disk, workload, options.seed, bench.path(name + ".tape")))
+        for how, source, name in replays:
+            replays[how, source, name] += [replay(bench, bench.path(source + ".tape"), disks[name], how)
+                                           for _ in range(options.replays)]
+        for name in disks:
+            os.unlink(bench.path(name + ".tape"))
+    return compare(workload + " " + pair, runs, replays)
 
 
 def tell_medians(offs):
@@ -208,7 +225,7 @@ def tell_medians(offs):
             for key in (*FIGURES, "ratio"):
                 one = [value for a, b, c, value in offs if (a, b, c) == (how, source, key)]
                 cells.append("%.1f %%" % (100 * statistics.median(abs(value) for value in one)) if one else "")
-            row("median", "of " + source, how, *cells)
+            row("median", "of " + source, how, *cells, "")
 
 
 def alone():
