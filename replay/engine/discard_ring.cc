@@ -78,9 +78,9 @@ void DiscardRing::Prepare(uint32_t slot, int fd, uint64_t offset_bytes, uint64_t
   ++in_flight_;
 }
 
+void DiscardRing::Attach() { PlaceKernelWorkers(&ring_); }
+
 Status DiscardRing::Push() {
-  if (!placed_) PlaceKernelWorkers(&ring_);
-  placed_ = true;
   while (io_uring_sq_ready(&ring_) > 0) {
     const int outcome = io_uring_submit(&ring_);
     const bool again = outcome >= 0 || outcome == -EINTR || outcome == -EAGAIN || outcome == -EBUSY;

@@ -61,6 +61,8 @@ class DiscardRing {
   DiscardRing& operator=(const DiscardRing&) = delete;
   ~DiscardRing();
 
+  // Called once by the thread that will use it, before anything else.
+  void Attach();
   void Prepare(uint32_t slot, int fd, uint64_t offset_bytes, uint64_t bytes, bool by_worker);
   // Submits the prepared discards to the kernel.
   Status Push();
@@ -80,7 +82,6 @@ class DiscardRing {
 
   io_uring ring_{};
   bool open_ = false;
-  bool placed_ = false;
   uint32_t in_flight_ = 0;
 };
 

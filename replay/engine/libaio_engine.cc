@@ -69,6 +69,11 @@ class LibaioEngine : public KernelEngine {
   }
 
  protected:
+  Status Attach() override {
+    if (discards_ != nullptr) discards_->Attach();
+    return OkStatus();
+  }
+
   void Issue(uint32_t slot, const EngineStep& step) override {
     iocb* const block = &blocks_[slot];
     const int fd = target(slot).fd();

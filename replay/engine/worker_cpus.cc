@@ -27,7 +27,7 @@ cpu_set_t WorkerCpus() {
 void PlaceKernelWorkers(io_uring* ring) {
   (void)io_uring_register_ring_fd(ring);
   const cpu_set_t cpus = WorkerCpus();
-  (void)io_uring_register_iowq_aff(ring, sizeof cpus, &cpus);
+  if (CPU_COUNT(&cpus) > 0) (void)io_uring_register_iowq_aff(ring, sizeof cpus, &cpus);
 }
 
 }  // namespace blktape
