@@ -17,10 +17,23 @@ from tests.benchmarks.prediction import prediction
 from tests.guest import guest
 from tests.harness import blktape
 
-PROGRAMS = ["dd", "dmsetup", "fio", "losetup", "mkfs.ext4", "mount", "sqlite3", "umount"]
+PROGRAMS = ["chrt", "dd", "dmsetup", "fio", "losetup", "mkfs.ext4", "mount", "sqlite3", "umount"]
 MODULES = ["dm_delay", "ext4", "loop", ("null_blk", None)]
 
 SCRIPT = r"""
+echo 1 > /sys/devices/virtual/workqueue/writeback/nice
+disks_first() {  # as kernel_workers.py has it
+  while sleep 0.5; do
+    for folder in /proc/[0-9]*; do
+      read -r name < $folder/comm || continue
+      read -r stat < $folder/stat || continue
+      set -- ${stat##*) }
+      # nice is 0, and the policy not yet that of real time
+      case $name,${17},${39} in kworker/*,0,0) chrt -f -p 40 ${folder#/proc/} ;; esac
+    done
+  done
+}
+disks_first 2> /dev/null &
 insmod /modules/null_blk.ko nr_devices=2 gb=1 memory_backed=1 queue_mode=2 irqmode=0
 disk() {  # NAME NUMBER READ WRITE FLUSH: delays in ms
   below=/dev/nullb$2

@@ -29,7 +29,7 @@ import subprocess
 import sys
 
 from tests.benchmarks import common
-from tests.benchmarks.prediction import block_layer, workloads
+from tests.benchmarks.prediction import block_layer, kernel_workers, workloads
 from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
@@ -250,7 +250,7 @@ def main():
     alone()
     tell_header()
     offs = []
-    with common.no_halts():
+    with common.no_halts(), kernel_workers.disks_first():
         for pair in options.pairs.split(","):
             for workload in options.workloads.split(","):
                 with common.Bench() as bench:
