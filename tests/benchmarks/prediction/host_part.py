@@ -14,7 +14,7 @@ import os
 import statistics
 
 from tests.benchmarks import common
-from tests.benchmarks.prediction import block_layer, kernel_workers, prediction
+from tests.benchmarks.prediction import block_layer, prediction
 
 def row_of(*cells):
     print("%-10s %10s %10s %10s %10s %9s" % cells, flush=True)
@@ -31,7 +31,7 @@ def main():
     prediction.alone()
     row_of("workload", "block", *block_layer.MODELS, "unknown")
     offs = {model: [] for model in block_layer.MODELS}
-    with common.no_halts(), kernel_workers.disks_first():
+    with common.no_halts():
         for workload in options.workloads.split(","):
             with common.Bench() as bench:
                 disk = prediction.make_disk(bench, "memory", prediction.MEMORY, options)
