@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import statistics
 import struct
 import subprocess
@@ -11,6 +12,8 @@ import tempfile
 # Programs are named as Bazel lays them out, also when the script is started by hand.
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MAKE_TRACE = "tests/support/make_trace"
+# Who is told to end still takes back what it set up.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Bench(contextlib.ExitStack):
