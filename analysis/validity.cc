@@ -28,11 +28,14 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   }
   uint64_t skipped = 0;
   for (const auto& [reason, count] : outcome.skipped()) skipped += count;
-  if (outcome.issued() + skipped != segmentation.records) {
+  // A commit's I/Os are issued as often as the replay's threads needed it.
+  const proto::SharedCommits& commits = outcome.commits();
+  const uint64_t once = outcome.issued() + commits.left_out() - commits.copies();
+  if (once + skipped != segmentation.records) {
     reasons->push_back(
         {.rule = 1,
          .text = fmt::format("{} issued and {} skipped by name, where the trace holds {}",
-                             FormatCounted(outcome.issued(), "I/O"), FormatCount(skipped),
+                             FormatCounted(once, "I/O"), FormatCount(skipped),
                              FormatCount(segmentation.records)),
          .run = {}});
   }
@@ -54,7 +57,8 @@ void CheckWork(const Segmentation& segmentation, const RunCosts& run,
   }
   const Profile& profile = run.profile;
   // Where data requests were skipped by name, their bytes are missing by name.
-  if (profile.data_requests == segmentation.data_requests &&
+  if (commits.left_out() == 0 && commits.copies() == 0 &&
+      profile.data_requests == segmentation.data_requests &&
       (profile.of(Op::kRead).bytes != segmentation.read_bytes ||
        profile.of(Op::kWrite).bytes != segmentation.write_bytes)) {
     reasons->push_back(

@@ -222,6 +222,11 @@ class InfoWriter {
     Add("outcome", fmt::format("planned {}, issued {}, completed {}, errors {}",
                                FormatCount(outcome.planned()), FormatCount(outcome.issued()),
                                FormatCount(outcome.completed()), FormatCount(outcome.errors())));
+    if (outcome.commits().recorded() > 0) {
+      Add("", fmt::format("{} commits for {} of the recording, as threads shared them",
+                          FormatCount(outcome.commits().written()),
+                          FormatCount(outcome.commits().recorded())));
+    }
     Add("", fmt::format("{} issued in {}", FormatBytes(outcome.issued_bytes()),
                         FormatDurationNs(outcome.wall_ns())));
     for (const auto& [reason, count] : outcome.skipped()) {

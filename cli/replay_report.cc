@@ -232,6 +232,11 @@ std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outco
                                FormatCount(outcome.planned()), FormatCount(outcome.issued()),
                                FormatCount(outcome.completed()), FormatCount(outcome.errors())));
   text += CountLines("left out", outcome.skipped());
+  if (outcome.commits().recorded() > 0) {
+    text += Line("commits", fmt::format("{} recorded, {} written here, as threads shared them",
+                                        FormatCount(outcome.commits().recorded()),
+                                        FormatCount(outcome.commits().written())));
+  }
   text += CountLines("emulated", outcome.emulated());
   if (outcome.remapped() > 0) {
     text += Line("remapped", FormatCounted(outcome.remapped(), "I/O") + " (" + plan.remap() + ")");
@@ -326,6 +331,7 @@ Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome) {
                {"short_transfers", outcome.short_transfers()},
                {"skipped", Counts(outcome.skipped())},
                {"emulated", Counts(outcome.emulated())},
+               {"commits", CommitsJson(outcome)},
                {"remapped", outcome.remapped()},
                {"widened", outcome.widened()},
                {"stopped_early", outcome.stopped_early()},

@@ -101,6 +101,7 @@ void ReportPlan(const Plan& plan, const RecordStream& stream, const ReplayOption
                 proto::ReplayOutcome* outcome) {
   const PlanCounts& counts = plan.counts();
   outcome->set_planned(counts.planned);
+  if (counts.copies > 0) outcome->mutable_commits()->set_copies(counts.copies);
   for (const auto& [reason, count] : counts.skipped) (*outcome->mutable_skipped())[reason] = count;
   for (const auto& [what, count] : counts.emulated) (*outcome->mutable_emulated())[what] = count;
   if (options.remap != "refuse") outcome->set_remapped(counts.remapped);
@@ -128,6 +129,11 @@ void ReportIssue(const IssueTotals& totals, uint64_t issued, proto::ReplayOutcom
   outcome->set_wake_ups(totals.wake_ups.count());
   if (const auto p50_ns = totals.wake_ups.Quantile(0.5)) outcome->set_wake_up_p50_ns(*p50_ns);
   if (const auto p99_ns = totals.wake_ups.Quantile(0.99)) outcome->set_wake_up_p99_ns(*p99_ns);
+  if (totals.commits.recorded > 0) {
+    outcome->mutable_commits()->set_recorded(totals.commits.recorded);
+    outcome->mutable_commits()->set_written(totals.commits.written);
+    outcome->mutable_commits()->set_left_out(totals.commits.left_out);
+  }
   if (totals.issued_by_reserve) outcome->set_issued_by_reserve(*totals.issued_by_reserve);
   if (totals.stopped_early) StopEarly(totals.stop_reason, outcome);
 }

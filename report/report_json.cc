@@ -489,4 +489,12 @@ Json HostPartsJson(const proto::ReplayOutcome& outcome) {
   return json;
 }
 
+Json CommitsJson(const proto::ReplayOutcome& outcome) {
+  const proto::SharedCommits& commits = outcome.commits();
+  return {{"recorded", commits.recorded()},
+          {"written", commits.written()},
+          {"copies", commits.copies()},
+          {"left_out", commits.left_out()}};
+}
+
 }  // namespace blktape

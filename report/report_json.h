@@ -18,5 +18,7 @@ nlohmann::ordered_json LatencyJson(const LatencyHistogram& histogram);
 
 // `host_parts`: by target, what of its I/Os is the host's (docs/score.md).
 nlohmann::ordered_json HostPartsJson(const proto::ReplayOutcome& outcome);
+// Of commits that threads of the recording asked for; all 0 where there are none.
+nlohmann::ordered_json CommitsJson(const proto::ReplayOutcome& outcome);
 
 }  // namespace blktape

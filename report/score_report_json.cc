@@ -257,6 +257,7 @@ Json RunsJson(const ScoreReport& report) {
          {"d2c_ns", LatencyJson(run.service)},
          {"skipped", CountsJson(run.outcome.skipped())},
          {"emulated", CountsJson(run.outcome.emulated())},
+         {"commits", CommitsJson(run.outcome)},
          {"foreign_sectors",
           run.outcome.has_foreign_sectors() ? Json(run.outcome.foreign_sectors()) : Json(nullptr)},
          {"idle_cut_ns",

@@ -1,14 +1,23 @@
 #include "replay/issue/gated_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace blktape {
 
+std::array<uint32_t, Dependencies::kMaxCopies> GatedQueue::Journal::AllNone() {
+  std::array<uint32_t, Dependencies::kMaxCopies> all;
+  all.fill(kNone);
+  return all;
+}
+
 GatedQueue::GatedQueue(uint32_t capacity, uint32_t out)
     : entries_(capacity + 1),
-      chains_(kMaxChains),
+      chains_(kMaxChains + capacity + Dependencies::kMaxCopies),
+      copies_(capacity + Dependencies::kMaxCopies),
+      journals_(kMaxChains),
       gates_(kMaxGateSlots + capacity + 1 + out),
       // Each I/O not complete may be waited for by all of one step, however many it names.
       waiters_(2 * (size_t{capacity} + out) + PlannedIo::kMaxRequired),
@@ -22,6 +31,7 @@ GatedQueue::GatedQueue(uint32_t capacity, uint32_t out)
   link(&entries_, &free_entry_);
   link(&gates_, &free_gate_);
   link(&waiters_, &free_waiter_);
+  link(&copies_, &free_copy_);
   free_waiters_ = static_cast<uint32_t>(waiters_.size());
   ready_.reserve(capacity + 1);
 }
@@ -32,15 +42,20 @@ void GatedQueue::Start(int64_t start_ns) {
 }
 
 bool GatedQueue::HasRoom() const {
-  return held_ + 1 < entries_.size() && free_waiters_ >= PlannedIo::kMaxRequired;
+  return held_ + 1 < entries_.size() && free_waiters_ >= PlannedIo::kMaxRequired &&
+         free_copy_ != kNone;
 }
 
 // The plan gives a slot to another I/O while the former owner may still be out: so a name is looked
 // up when the step comes, in the order of the plan.
 void GatedQueue::Require(uint32_t entry, uint32_t slot) {
-  const uint32_t named = gate_of_slot_[slot];
+  const uint32_t named = gate_of_slot_[slot & ~Dependencies::kWhileWriting];
   if (named == kNone) return;
   Gate& gate = gates_[named];
+  if ((slot & Dependencies::kWhileWriting) != 0) {
+    entries_[entry].while_writing = gate.journal;
+    return;
+  }
   if (gate.done) {
     entries_[entry].opens_ns = std::max(entries_[entry].opens_ns, gate.complete_ns);
     return;
@@ -63,7 +78,9 @@ void GatedQueue::NameGate(uint32_t entry, uint32_t slot) {
     gates_[former].named = false;
     if (gates_[former].done) FreeGate(former);
   }
-  gates_[gate] = {.named = true};
+  const PlannedIo& io = entries_[entry].io;
+  const bool of_commit = io.commit_part != Dependencies::CommitPart::kNone;
+  gates_[gate] = {.journal = of_commit ? io.chain : kNone, .named = true};
   gate_of_slot_[slot] = gate;
   entries_[entry].gate = gate;
 }
@@ -73,12 +90,20 @@ void GatedQueue::FreeGate(uint32_t gate) {
   free_gate_ = gate;
 }
 
+void GatedQueue::FreeEntry(uint32_t entry) {
+  entries_[entry].next = free_entry_;
+  free_entry_ = entry;
+  --held_;
+}
+
 void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
   if (partial_ == kNone) {
     partial_ = free_entry_;
     BLKTAPE_CHECK(partial_ != kNone);
     free_entry_ = entries_[partial_].next;
     Entry& entry = entries_[partial_];
+    entry.while_writing = kNone;
+    entry.left_out = entry.retired = false;
     entry.opens_ns = start_ns_;
     entry.waits = 0;
     entry.next = kNone;
@@ -88,65 +113,322 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
   if (step.kind == PlannedIo::Kind::kGates) return;
   const uint32_t added = partial_;
   partial_ = kNone;
+  ++held_;
   Entry& entry = entries_[added];
   entry.io = step;
   entry.freed_ns = freed_ns;
+  entry.chain = ChainFor(step);
   if (step.gate_slot != kNoGateSlot) NameGate(added, step.gate_slot);
-  ++held_;
-  Chain& chain = chains_[step.chain];
-  (chain.first == kNone ? chain.first : entries_[chain.last].next) = added;
-  chain.last = added;
-  LookAt(&chain);
+  if (entry.chain == kNone) {
+    LeaveOut(added, std::max(start_ns_, journals_[step.chain].rests_since_ns));
+    return;
+  }
+  Copy* const copy = CopyOf(entry.chain);
+  const uint32_t chain_number = entry.chain;
+  if (copy != nullptr) {
+    ++copy->undone;
+    if (entry.gate != kNone) gates_[entry.gate].copy = entry.chain - kMaxChains;
+  }
+  if (copy != nullptr && copy->state == Copy::State::kLeftOut) {
+    LeaveOut(added, copy->end_ns);
+  } else {
+    Chain& chain = chains_[chain_number];
+    (chain.first == kNone ? chain.first : entries_[chain.last].next) = added;
+    chain.last = added;
+    LookAt(chain_number);
+  }
+  if (copy != nullptr && step.commit_part == Dependencies::CommitPart::kEnds) {
+    End(chain_number - kMaxChains);
+  }
 }
 
-void GatedQueue::LookAt(Chain* chain) {
-  if (chain->ready || chain->first == kNone) return;
-  const Entry& entry = entries_[chain->first];
-  if (entry.waits > 0) return;
-  chain->opens_ns = std::max(chain->opens_ns, entry.opens_ns);
-  chain->due_ns = std::max(chain->due_ns, chain->opens_ns + entry.io.offset_ns);
-  chain->ready = true;
-  ready_.push_back({chain->due_ns, entry.io.sequence, chain->first});
+// None: not needed, as it is another copy of what belongs to no commit that is known.
+uint32_t GatedQueue::ChainFor(const PlannedIo& step) {
+  if (step.commit_part == Dependencies::CommitPart::kNone) return step.chain;
+  if (step.commit_part == Dependencies::CommitPart::kBegins) {
+    return kMaxChains + Begin(step);
+  }
+  const uint32_t coming = journals_[step.chain].coming[step.commit_copy];
+  if (coming != kNone) return kMaxChains + coming;
+  return step.commit_copy == 0 ? step.chain : kNone;
+}
+
+uint32_t GatedQueue::Begin(const PlannedIo& step) {
+  Journal& journal = journals_[step.chain];
+  if (step.commit_copy == 0) EndComing(&journal, INT64_MIN);
+  uint32_t& coming = journal.coming[step.commit_copy];
+  coming = free_copy_;
+  BLKTAPE_CHECK(coming != kNone);
+  free_copy_ = copies_[coming].next;
+  copies_[coming] = {.asked = step.asked, .number = step.commit_copy, .journal = step.chain};
+  chains_[kMaxChains + coming] = {.opens_ns = start_ns_, .due_ns = start_ns_};
+  if (step.asked && step.commit_copy == 0) ++commits_.recorded;
+  return coming;
+}
+
+// No more I/Os of it come.
+void GatedQueue::End(uint32_t number) {
+  Copy& copy = copies_[number];
+  copy.whole = true;
+  journals_[copy.journal].coming[copy.number] = kNone;
+  if (copy.undone == 0) Finish(number);
+}
+
+void GatedQueue::DidOneOf(uint32_t number) {
+  Copy& copy = copies_[number];
+  if (--copy.undone == 0 && copy.whole) Finish(number);
+}
+
+void GatedQueue::Finish(uint32_t number) {
+  Copy& copy = copies_[number];
+  const bool ran = copy.state == Copy::State::kRuns;
+  copy.next = free_copy_;
+  free_copy_ = number;
+  if (ran) Rest(&journals_[copy.journal], copy.end_ns);
+}
+
+// Its gates are complete.
+void GatedQueue::Ask(uint32_t number) {
+  Copy& copy = copies_[number];
+  Journal& journal = journals_[copy.journal];
+  copy.state = Copy::State::kAsks;
+  copy.next = journal.asking;
+  journal.asking = number;
+  if (journal.running == kNone) PushReady(kMaxChains + number, journal.rests_since_ns);
+}
+
+// It begins at `due_ns`. Who asked by then is served by it, the others ask again when it is over.
+void GatedQueue::Run(uint32_t number, int64_t due_ns) {
+  Copy& copy = copies_[number];
+  Journal& journal = journals_[copy.journal];
+  Chain& own = chains_[kMaxChains + number];
+  own.opens_ns = std::max(own.opens_ns, journal.rests_since_ns);
+  copy.state = Copy::State::kRuns;
+  if (copy.asked) ++commits_.written;
+  journal.running = number;
+  journal.writing = true;
+  uint32_t asking = journal.asking;
+  journal.asking = kNone;
+  bool others = false;
+  while (asking != kNone) {
+    Copy& other = copies_[asking];
+    Chain& chain = chains_[kMaxChains + asking];
+    const uint32_t next = other.next;
+    if (asking != number) {
+      others = true;
+      chain.ready = false;
+      const bool joins = other.asked && chain.opens_ns <= due_ns;
+      uint32_t& list = joins ? journal.joining : journal.asking;
+      if (joins) other.state = Copy::State::kJoins;
+      other.next = list;
+      list = asking;
+    }
+    asking = next;
+  }
+  if (!others) return;
+  std::erase_if(ready_,
+                [this](const Ready& ready) { return !chains_[entries_[ready.entry].chain].ready; });
+  std::make_heap(ready_.begin(), ready_.end());
+}
+
+// The commit that ran is complete.
+void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
+  journal->running = kNone;
+  journal->rests_since_ns = now_ns;
+  uint32_t joining = std::exchange(journal->joining, kNone);
+  for (uint32_t asks = journal->asking; asks != kNone; asks = copies_[asks].next) {
+    PushReady(kMaxChains + asks, now_ns);
+  }
+  if (journal->writing) Wrote(journal, now_ns);
+  while (joining != kNone) {
+    const uint32_t next = copies_[joining].next;
+    LeaveOutCopy(joining, now_ns);
+    joining = next;
+  }
+}
+
+// Whether it writes, or will at once, what comes before a commit record.
+bool GatedQueue::IsWriting(const Journal& journal) const {
+  if (journal.running != kNone) return journal.writing;
+  for (uint32_t asks = journal.asking; asks != kNone; asks = copies_[asks].next) {
+    if (copies_[asks].asked) return true;
+  }
+  return false;
+}
+
+void GatedQueue::Wrote(Journal* journal, int64_t now_ns) {
+  journal->writing = false;
+  uint32_t parked = std::exchange(journal->parked, kNone);
+  while (parked != kNone) {
+    Chain& chain = chains_[parked];
+    const uint32_t number = std::exchange(parked, chain.next_parked);
+    Entry& first = entries_[chain.first];
+    chain.parked = false;
+    first.while_writing = kNone;
+    first.opens_ns = std::max(first.opens_ns, now_ns);
+    LookAt(number);
+  }
+}
+
+void GatedQueue::LeaveOutCopy(uint32_t number, int64_t now_ns) {
+  Copy& copy = copies_[number];
+  copy.state = Copy::State::kLeftOut;
+  copy.end_ns = now_ns;
+  Chain& chain = chains_[kMaxChains + number];
+  uint32_t entry = std::exchange(chain.first, kNone);
+  chain.last = kNone;
+  while (entry != kNone) {
+    const uint32_t next = entries_[entry].next;
+    LeaveOut(entry, now_ns);
+    entry = next;
+  }
+}
+
+void GatedQueue::LeaveOut(uint32_t number, int64_t now_ns) {
+  Entry& entry = entries_[number];
+  entry.left_out = true;
+  // A gate may still lead to it.
+  if (entry.waits == 0) Retire(number);
+  if (entry.gate != kNone) Open(entry.gate, now_ns);
+}
+
+void GatedQueue::Retire(uint32_t number) {
+  Entry& entry = entries_[number];
+  entry.retired = true;
+  entry.next = left_out_;
+  left_out_ = number;
+  if (entry.chain != kNone) DidOneOf(entry.chain - kMaxChains);
+}
+
+bool GatedQueue::TakeLeftOut(PlannedIo* io) {
+  if (left_out_ == kNone) return false;
+  const uint32_t taken = left_out_;
+  left_out_ = entries_[taken].next;
+  *io = entries_[taken].io;
+  ++commits_.left_out;
+  FreeEntry(taken);
+  return true;
+}
+
+void GatedQueue::EndComing(Journal* journal, int64_t now_ns) {
+  for (const uint32_t coming : journal->coming) {
+    if (coming == kNone) continue;
+    copies_[coming].end_ns = std::max(copies_[coming].end_ns, now_ns);
+    End(coming);
+  }
+}
+
+void GatedQueue::EndCommits(int64_t now_ns) {
+  for (Journal& journal : journals_) EndComing(&journal, now_ns);
+}
+
+void GatedQueue::PushReady(uint32_t number, int64_t opens_ns) {
+  Chain& chain = chains_[number];
+  const Entry& entry = entries_[chain.first];
+  const int64_t due_ns = std::max(chain.opens_ns, opens_ns) + entry.io.offset_ns;
+  chain.due_ns = std::max(chain.due_ns, due_ns);
+  chain.ready = true;
+  ready_.push_back({chain.due_ns, entry.io.sequence, chain.first});
   std::push_heap(ready_.begin(), ready_.end());
+}
+
+void GatedQueue::LookAt(uint32_t number) {
+  Chain& chain = chains_[number];
+  if (chain.ready || chain.parked || chain.first == kNone) return;
+  const Entry& entry = entries_[chain.first];
+  if (entry.waits > 0) return;
+  if (entry.while_writing != kNone && IsWriting(journals_[entry.while_writing])) {
+    Journal& journal = journals_[entry.while_writing];
+    chain.parked = true;
+    chain.next_parked = journal.parked;
+    journal.parked = number;
+    return;
+  }
+  chain.opens_ns = std::max(chain.opens_ns, entry.opens_ns);
+  Copy* const copy = CopyOf(number);
+  if (copy != nullptr && copy->state == Copy::State::kWaits) {
+    Ask(number - kMaxChains);
+    return;
+  }
+  if (copy != nullptr && copy->state != Copy::State::kRuns) return;
+  const int64_t written_ns = std::max(chain.opens_ns, chain.due_ns);
+  PushReady(number, chain.opens_ns);
+  if (copy != nullptr && entry.io.commit_part == Dependencies::CommitPart::kEnds) {
+    Wrote(&journals_[copy->journal], written_ns);
+  }
 }
 
 GatedQueue::Taken GatedQueue::Take() {
   std::pop_heap(ready_.begin(), ready_.end());
   const Ready ready = ready_.back();
   ready_.pop_back();
-  Entry& entry = entries_[ready.entry];
+  const Entry& entry = entries_[ready.entry];
+  const uint32_t number = entry.chain;
   const Taken taken{
       .io = entry.io, .due_ns = ready.due_ns, .freed_ns = entry.freed_ns, .gate = entry.gate};
-  Chain& chain = chains_[entry.io.chain];
+  Copy* const copy = CopyOf(number);
+  if (copy != nullptr && copy->state == Copy::State::kAsks) Run(number - kMaxChains, ready.due_ns);
+  Chain& chain = chains_[number];
   chain.first = entry.next;
   if (chain.first == kNone) chain.last = kNone;
   chain.ready = false;
-  entry.next = free_entry_;
-  free_entry_ = ready.entry;
-  --held_;
-  LookAt(&chain);
+  FreeEntry(ready.entry);
+  if (copy != nullptr && taken.gate == kNone) {
+    copy->end_ns = std::max(copy->end_ns, ready.due_ns);
+    DidOneOf(number - kMaxChains);
+  }
+  LookAt(number);
   return taken;
 }
 
 void GatedQueue::Complete(uint32_t gate, int64_t complete_ns) {
   if (gate == kNoGate) return;
+  const uint32_t number = gates_[gate].copy;
+  if (number != kNone) {
+    Copy& copy = copies_[number];
+    copy.end_ns = std::max(copy.end_ns, complete_ns);
+    // Before those who wait for it: they may go on with what waits for the journal to rest.
+    DidOneOf(number);
+  }
+  Open(gate, complete_ns);
+}
+
+// Of what one waits for, something is complete.
+void GatedQueue::MoveOn(uint32_t number) {
+  const Entry& entry = entries_[number];
+  // A step that is not whole yet belongs to no chain.
+  if (entry.waits > 0 || number == partial_) return;
+  if (!entry.left_out) {
+    LookAt(entry.chain);
+  } else if (!entry.retired) {
+    Retire(number);
+  }
+}
+
+void GatedQueue::Open(uint32_t gate, int64_t complete_ns) {
   Gate& done = gates_[gate];
   done.done = true;
   done.complete_ns = complete_ns;
-  uint32_t waiter = done.waiters;
-  done.waiters = kNone;
-  while (waiter != kNone) {
-    const Waiter one = waiters_[waiter];
-    waiters_[waiter].next = free_waiter_;
-    free_waiter_ = waiter;
-    ++free_waiters_;
-    Entry& entry = entries_[one.entry];
+  const uint32_t waiters = std::exchange(done.waiters, kNone);
+  uint32_t last = kNone;
+  for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
+    Entry& entry = entries_[waiters_[waiter].entry];
     entry.opens_ns = std::max(entry.opens_ns, complete_ns);
-    // A step that is not whole yet belongs to no chain.
-    if (--entry.waits == 0 && one.entry != partial_) LookAt(&chains_[entry.io.chain]);
-    waiter = one.next;
+    --entry.waits;
+    // Who asks for a commit comes first: others may wait for what that writes.
+    if (entry.io.commit_part == Dependencies::CommitPart::kBegins) MoveOn(waiters_[waiter].entry);
+    last = waiter;
   }
-  if (!done.named) FreeGate(gate);
+  for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
+    const uint32_t entry = waiters_[waiter].entry;
+    if (entries_[entry].io.commit_part != Dependencies::CommitPart::kBegins) MoveOn(entry);
+    ++free_waiters_;
+  }
+  if (last != kNone) {
+    waiters_[last].next = free_waiter_;
+    free_waiter_ = waiters;
+  }
+  if (!gates_[gate].named) FreeGate(gate);
 }
 
 }  // namespace blktape

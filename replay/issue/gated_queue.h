@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "replay/issue/issue_totals.h"
 #include "replay/plan/plan.h"
 
 namespace blktape {
@@ -15,6 +17,11 @@ namespace blktape {
 //
 //   opens(X) = max( start, completions of all gates that X and those before it in its chain name )
 //   due(X)   = max( opens(X) + X.offset_ns, due of the one before it in its chain )
+//
+// Commits of one journal take turns (docs/closed_loop.md, Shared commits): each copy of a commit is
+// a chain of its own, which begins when its gates are complete and no other is under way. What was
+// asked for and could have begun by then is left out when that one is complete, and counts as
+// complete with it.
 class GatedQueue {
  public:
   static constexpr uint32_t kNoGate = UINT32_MAX;
@@ -47,12 +54,23 @@ class GatedQueue {
   Taken Take();
   // The I/O that was taken with this gate has completed; nothing happens for kNoGate.
   void Complete(uint32_t gate, int64_t complete_ns);
+  // The next I/O that is left out; false if there is none. Until then it is held.
+  bool TakeLeftOut(PlannedIo* io);
+  // Nothing is out, nothing held is due at any time, and no step comes before: commits that wait
+  // for the end of one of which the plan has no more go on.
+  void EndCommits(int64_t now_ns);
+
+  const IssueTotals::Commits& commits() const { return commits_; }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Entry {
     PlannedIo io;
+    uint32_t chain = kNone;
+    uint32_t while_writing = kNone;  // waits for what this journal writes, too
+    bool left_out = false;
+    bool retired = false;  // and no gate leads to it
     int64_t opens_ns = 0;
     int64_t freed_ns = 0;
     uint32_t waits = 0;     // gates that are not complete
@@ -64,11 +82,37 @@ class GatedQueue {
     uint32_t last = kNone;
     int64_t opens_ns = 0;
     int64_t due_ns = 0;
-    bool ready = false;  // its first is in ready_
+    bool ready = false;            // its first is in ready_
+    bool parked = false;           // its first waits for what a journal writes
+    uint32_t next_parked = kNone;  // of that journal
+  };
+  // Of a commit: the chain at the same place behind those of threads.
+  struct Copy {
+    enum class State : uint8_t { kWaits, kAsks, kRuns, kJoins, kLeftOut };
+    State state = State::kWaits;
+    bool asked = false;
+    bool whole = false;  // no more of it comes
+    uint8_t number = 0;
+    uint32_t journal = 0;
+    uint32_t undone = 0;    // of its I/Os: held, or out with a gate
+    int64_t end_ns = 0;     // the latest completion
+    uint32_t next = kNone;  // of those that ask, or join, or are free
+  };
+  struct Journal {
+    int64_t rests_since_ns = INT64_MIN;
+    uint32_t running = kNone;
+    bool writing = false;  // until the commit record of the one that runs
+    uint32_t asking = kNone;
+    uint32_t joining = kNone;
+    uint32_t parked = kNone;                                            // chains
+    std::array<uint32_t, Dependencies::kMaxCopies> coming = AllNone();  // not whole yet, by number
+    static std::array<uint32_t, Dependencies::kMaxCopies> AllNone();
   };
   struct Gate {
     int64_t complete_ns = 0;
     uint32_t waiters = kNone;  // a list, while it is not complete
+    uint32_t copy = kNone;     // whose I/O it is
+    uint32_t journal = kNone;  // that writes it
     bool done = false;
     bool named = false;     // a slot of the plan leads to it
     uint32_t next = kNone;  // of the free ones
@@ -90,11 +134,34 @@ class GatedQueue {
   void Require(uint32_t entry, uint32_t slot);
   void NameGate(uint32_t entry, uint32_t slot);
   void FreeGate(uint32_t gate);
-  void LookAt(Chain* chain);
+  void FreeEntry(uint32_t entry);
+  void Open(uint32_t gate, int64_t complete_ns);
+  void MoveOn(uint32_t entry);
+  void LookAt(uint32_t number);
+  void PushReady(uint32_t number, int64_t opens_ns);
+  uint32_t ChainFor(const PlannedIo& step);
+  Copy* CopyOf(uint32_t chain) {
+    return chain < kMaxChains ? nullptr : &copies_[chain - kMaxChains];
+  }
+  uint32_t Begin(const PlannedIo& step);
+  void End(uint32_t copy);
+  void EndComing(Journal* journal, int64_t now_ns);
+  void DidOneOf(uint32_t copy);
+  void Finish(uint32_t copy);
+  void Ask(uint32_t copy);
+  void Run(uint32_t copy, int64_t due_ns);
+  void Rest(Journal* journal, int64_t now_ns);
+  bool IsWriting(const Journal& journal) const;
+  void Wrote(Journal* journal, int64_t now_ns);
+  void LeaveOut(uint32_t entry, int64_t now_ns);
+  void LeaveOutCopy(uint32_t copy, int64_t now_ns);
+  void Retire(uint32_t entry);
 
   int64_t start_ns_ = 0;
   std::vector<Entry> entries_;
-  std::vector<Chain> chains_;
+  std::vector<Chain> chains_;  // of threads, then of copies
+  std::vector<Copy> copies_;
+  std::vector<Journal> journals_;  // by the chain of the thread that writes it
   std::vector<Gate> gates_;
   std::vector<Waiter> waiters_;
   std::vector<uint32_t> gate_of_slot_;
@@ -105,6 +172,9 @@ class GatedQueue {
   uint32_t free_waiters_ = 0;
   uint32_t partial_ = kNone;  // whose gates came, itself not yet
   uint32_t held_ = 0;
+  uint32_t free_copy_ = kNone;
+  uint32_t left_out_ = kNone;  // entries
+  IssueTotals::Commits commits_;
 };
 
 }  // namespace blktape

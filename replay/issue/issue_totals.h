@@ -42,6 +42,13 @@ struct IssueTotals {
   uint64_t woken_completions = 0;
   // How late the thread woke when its sleeps and waits ended by the clock.
   LatenessTally wake_ups;
+  // kClosed: commits that a thread asked for, and how many of them and their copies were written.
+  struct Commits {
+    uint64_t recorded = 0;
+    uint64_t written = 0;
+    uint64_t left_out = 0;  // I/Os
+  };
+  Commits commits;
   std::optional<uint64_t> issued_by_reserve;  // absent without a thread in reserve
 };
 

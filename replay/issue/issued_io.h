@@ -15,6 +15,8 @@ struct IssuedIo {
   Op op = Op::kRead;
   bool zero_payload = false;
   bool punted = false;
+  // Not issued: a copy of a commit's I/O that another commit stood in for. Has no times.
+  bool left_out = false;
   uint8_t lane = 0;  // of the issuing thread
   uint32_t flags = 0;
   uint32_t target = 0;
@@ -41,8 +43,8 @@ struct IssuedIo {
   int64_t seen_ns = 0;
 };
 
-// Takes what was issued, in the order of completion. Called by one thread at a time; must not
-// block for long.
+// Takes what was issued, in the order of completion, and what is left out. Called by one thread at
+// a time; must not block for long.
 class IssueSink {
  public:
   virtual ~IssueSink() = default;

@@ -34,7 +34,7 @@ Issuer::Issuer(Engine* engine, Clock* clock, PlanFeed* feed, IssueSink* sink,
       options_(options),
       engine_(engine, clock, options_, &totals_),
       slots_(options_, &totals_),
-      pacer_(Pacer::Make(options_, feed, &slots_, &totals_)),
+      pacer_(Pacer::Make(options_, feed, &slots_, sink, &totals_)),
       busy_(options.on_saturation),
       waiter_(&engine_, clock, options_, &busy_, &totals_) {
   BLKTAPE_CHECK(options.depth >= 1 && options.depth <= engine->depth() && options.batch >= 1);

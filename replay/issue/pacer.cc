@@ -95,8 +95,13 @@ class InOrderPacer : public Pacer {
 // plan's order.
 class ClosedPacer : public Pacer {
  public:
-  ClosedPacer(const IssuerOptions& options, PlanFeed* feed, SlotTable* slots)
-      : Pacer(options, feed, slots), queue_(kHeldIos, options.depth) {}
+  ClosedPacer(const IssuerOptions& options, PlanFeed* feed, SlotTable* slots, IssueSink* sink,
+              IssueTotals* totals)
+      : Pacer(options, feed, slots),
+        sink_(sink),
+        totals_(totals),
+        lane_(static_cast<uint8_t>(options.lane)),
+        queue_(kHeldIos, options.depth) {}
 
   void Start(int64_t start_ns) override {
     Pacer::Start(start_ns);
@@ -105,19 +110,26 @@ class ClosedPacer : public Pacer {
   void Completed(uint32_t gate, int64_t seen_ns) override { queue_.Complete(gate, seen_ns); }
 
  protected:
-  void Take(int64_t /*now_ns*/) override;
+  void Take(int64_t now_ns) override;
 
  private:
   void TakeOpen(int64_t now_ns);
-  void FillQueue();
+  void FillQueue(int64_t now_ns);
+  void TellLeftOut();
+  bool WaitsForPlan() const;
+  void EndCommits(int64_t now_ns);
 
+  IssueSink* const sink_;
+  IssueTotals* const totals_;
+  const uint8_t lane_;
   GatedQueue queue_;
   bool slots_blocked_ = false;  // what was due found no slot
 };
 
 void ClosedPacer::Take(int64_t now_ns) {
+  TellLeftOut();
   TakeOpen(now_ns);
-  FillQueue();
+  FillQueue(now_ns);
   if (slots_->batch().empty()) TakeOpen(now_ns);
 }
 
@@ -136,38 +148,74 @@ void ClosedPacer::TakeOpen(int64_t now_ns) {
   if (queue_.NextDueNs() != INT64_MAX) next_due_ns_ = queue_.NextDueNs();
 }
 
+void ClosedPacer::TellLeftOut() {
+  PlannedIo io;
+  while (queue_.TakeLeftOut(&io)) {
+    IssuedIo told;
+    told.left_out = true;
+    told.op = io.op;
+    told.lane = lane_;
+    told.flags = io.flags;
+    told.target = io.target;
+    told.sequence = io.sequence;
+    told.ordinal = io.ordinal;
+    told.bytes = io.bytes;
+    told.buffer = io.buffer;
+    sink_->Done(told);
+  }
+  totals_->commits = queue_.commits();
+}
+
+// Nothing can happen any more until more of the plan comes.
+bool ClosedPacer::WaitsForPlan() const {
+  return queue_.size() > 0 && queue_.NextDueNs() == INT64_MAX && slots_->out() == 0 &&
+         slots_->batch().empty() && !slots_->any_parked();
+}
+
 // Takes steps of the plan into the queue, as far as there is room.
-void ClosedPacer::FillQueue() {
+void ClosedPacer::FillQueue(int64_t now_ns) {
   PlannedIo* step = nullptr;
   for (int steps = 0; queue_.HasRoom(); ++steps) {
     more_steps_ = steps == kStepsATurn;
     if (more_steps_) return;
     const PlanFeed::State state = feed_->Peek(&step);
     if (state == PlanFeed::State::kEnd) {
+      if (WaitsForPlan()) EndCommits(now_ns);
       ended_ = queue_.size() == 0;
       return;
     }
     if (state == PlanFeed::State::kNotYet) {
-      blocked_ = blocked_ || feed_->WantsMemory();
+      const bool no_memory = feed_->WantsMemory();
+      blocked_ = blocked_ || no_memory;
+      if (no_memory && WaitsForPlan()) EndCommits(now_ns);
       starving_ = blocked_ || queue_.NextDueNs() == INT64_MAX;
       return;
     }
     Unblock();
     queue_.Add(*step, freed_.ns);
+    TellLeftOut();
     feed_->Pop();
   }
+  if (WaitsForPlan()) EndCommits(now_ns);
   blocked_ = true;
+}
+
+// The plan has no more, or no room for it, of a commit that others wait for.
+void ClosedPacer::EndCommits(int64_t now_ns) {
+  queue_.EndCommits(now_ns);
+  TellLeftOut();
+  more_steps_ = true;
 }
 
 }  // namespace
 
 std::unique_ptr<Pacer> Pacer::Make(const IssuerOptions& options, PlanFeed* feed, SlotTable* slots,
-                                   IssueTotals* totals) {
+                                   IssueSink* sink, IssueTotals* totals) {
   switch (options.rule) {
     case TimingRule::kTimed:
       return std::make_unique<InOrderPacer<TimedRule>>(options, feed, slots, totals);
     case TimingRule::kClosed:
-      return std::make_unique<ClosedPacer>(options, feed, slots);
+      return std::make_unique<ClosedPacer>(options, feed, slots, sink, totals);
     case TimingRule::kMaxOrder:
       return std::make_unique<InOrderPacer<MaxOrderRule>>(options, feed, slots, totals);
     case TimingRule::kQueueDepth:

@@ -16,9 +16,9 @@ namespace blktape {
 // replay's clock. Nothing is allocated after construction. Not thread-safe.
 class Pacer {
  public:
-  // All must outlive the pacer, whose rule is `options.rule`.
+  // All must outlive the pacer, whose rule is `options.rule`. The sink is told of what is left out.
   static std::unique_ptr<Pacer> Make(const IssuerOptions& options, PlanFeed* feed, SlotTable* slots,
-                                     IssueTotals* totals);
+                                     IssueSink* sink, IssueTotals* totals);
   virtual ~Pacer() = default;
 
   // Once, before all else.

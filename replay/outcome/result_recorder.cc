@@ -53,6 +53,7 @@ LatenessSplit::Parts ResultRecorder::Split(const IssuedIo& io) {
 }
 
 Status ResultRecorder::Write(const IssuedIo& io) {
+  if (io.left_out) return OkStatus();
   const LatenessSplit::Parts parts = Split(io);
   if (writer_ == nullptr && !observe_) return OkStatus();
   IoRecord record;
@@ -90,7 +91,7 @@ Status ResultRecorder::WriteReady() {
 
 Status ResultRecorder::Add(const IssuedIo& io) {
   RETURN_IF_ERROR(status_);
-  Count(io);
+  if (!io.left_out) Count(io);
   const uint64_t sequence = io.sequence;
   if (sequence < next_) return Write(io);  // the recorder no longer waits for it
   if (sequence == next_ && held_count_ == 0) {

@@ -32,9 +32,9 @@ class ResultRecorder {
   // first Add().
   void TakeOut(const std::vector<HostPart>& host_parts) { host_parts_ = host_parts; }
 
-  // I/Os may come in any order. A failure of the writer is kept and returned by every later call.
-  // Figures that depend on the order, such as lateness, are counted when it is the I/O's turn in
-  // the plan.
+  // I/Os may come in any order. Of one that is left out only its place in the plan counts. A
+  // failure of the writer is kept and returned by every later call. Figures that depend on the
+  // order, such as lateness, are counted when it is the I/O's turn in the plan.
   Status Add(const IssuedIo& io);
   // Writes the I/Os that are still held back. Call after the last Add().
   Status Flush();

@@ -1,6 +1,7 @@
 #include "replay/plan/dependencies.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/saturating.h"
@@ -67,7 +68,15 @@ void Dependencies::Hold(uint32_t slot, uint32_t* role) {
 
 void Dependencies::Release(uint32_t slot) {
   BLKTAPE_CHECK(slots_[slot].uses > 0);
-  if (--slots_[slot].uses == 0) free_slots_.push_back(slot);
+  if (--slots_[slot].uses > 0) return;
+  for (; slot != kNone; slot = slots_[slot].next_copy) free_slots_.push_back(slot);
+}
+
+// The first one where there are not so many.
+uint32_t Dependencies::CopyOf(uint32_t slot, uint32_t copy) const {
+  uint32_t found = slot;
+  for (; copy > 0 && found != kNone; --copy) found = slots_[found].next_copy;
+  return found != kNone ? found : slot;
 }
 
 // Of two that completed at the same time the one that arrived later.
@@ -111,6 +120,9 @@ bool Dependencies::KnowFlush(uint32_t slot, int64_t now_ns) {
   const std::optional<int64_t> end_ns = EndOfFlushAfter(write);
   if (!end_ns && now_ns <= write.complete_ns + kFlushFollowsNs) return false;
   write.complete_ns = end_ns.value_or(write.complete_ns);
+  for (uint32_t copy = write.next_copy; copy != kNone; copy = slots_[copy].next_copy) {
+    slots_[copy].complete_ns = write.complete_ns;
+  }
   write.flush_follows = false;
   Push(slot);
   return true;
@@ -120,6 +132,8 @@ void Dependencies::Happened(uint32_t slot) {
   const Slot& done = slots_[slot];
   Chain& chain = chains_[done.chain];
   chain.any_completed = true;
+  if (chain.out > 0) --chain.out;
+  if (done.sync) synced_[next_synced_++ % synced_.size()] = done.chain;
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
   HoldLatest(slot, &chain.last_slot);
@@ -131,7 +145,9 @@ void Dependencies::Happened(uint32_t slot) {
   Hold(slot, &commit.slot);
   commit.from_ns = chain.committing ? chain.commit_from_ns : done.arrival_ns;
   commit.complete_ns = done.complete_ns;
+  commit.number = done.commit_number;
   chain.committing = false;
+  chain.committed = true;
 }
 
 void Dependencies::HappenUntil(int64_t now_ns) {
@@ -162,11 +178,15 @@ void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
   HappenUntil(*arrival_ns);
 }
 
-void Dependencies::Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates) {
-  gates->push_back(slot);
+void Dependencies::Tell(uint32_t slot, Chain* chain) {
   if (slots_[slot].complete_ns <= chain->told_ns) return;
   chain->told_ns = slots_[slot].complete_ns;
   chain->told_host_ns = slots_[slot].host_ns;
+}
+
+void Dependencies::Name(uint32_t slot, Chain* chain) {
+  gates_.push_back(slot);
+  Tell(slot, chain);
 }
 
 // The first commit that began after the chain's sync write had completed: only then does a file
@@ -186,10 +206,16 @@ const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const 
   return after_complete != nullptr ? after_complete : after_arrival;
 }
 
+// The copy that the chain asked for, or the first one.
+uint32_t Dependencies::SlotFor(const Commit& commit, const Chain& chain) const {
+  const bool its_own = commit.number != 0 && chain.asked_commit == commit.number;
+  return its_own ? CopyOf(commit.slot, chain.asked_copy) : commit.slot;
+}
+
 // The last that a chain has waited for by now: its own I/O, or the commit after that.
 uint32_t Dependencies::EndOf(const Chain& chain) const {
   const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
-  return commit != nullptr ? commit->slot : chain.last_slot;
+  return commit != nullptr ? SlotFor(*commit, chain) : chain.last_slot;
 }
 
 // Of the threads that had their first I/O since the chain's last one, the end that came last: a
@@ -208,77 +234,198 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
   return last;
 }
 
+// Which part of a commit that may be shared the thread's next I/O is. Who has not written a commit
+// record yet may be no journal's thread. A commit that is one write with its record is never
+// shared: file systems with such journals write several at a time.
+Dependencies::CommitPart Dependencies::PartOf(const IoRecord& io, Chain* chain) {
+  wait_commit_ = 0;
+  if (!IsJournal(io)) return CommitPart::kNone;
+  if (!chain->committing) {
+    chain->commit = IsCommit(io) || !chain->committed ? 0 : ++commits_begun_;
+    wait_commit_ = chain->commit;
+    return wait_commit_ != 0 ? CommitPart::kBegins : CommitPart::kNone;
+  }
+  wait_commit_ = chain->commit;
+  if (wait_commit_ == 0) return CommitPart::kNone;
+  if (!IsCommit(io)) return CommitPart::kWithin;
+  chain->commit = 0;
+  return CommitPart::kEnds;
+}
+
+// Of the commit that begins: the threads that had a sync write, now complete, as their last I/O,
+// when no commit had begun since; but none whose write was complete, and the journal at rest, for
+// too long to have caused it. In the order of these completions.
+void Dependencies::FindAskers(uint32_t device, uint32_t journal) {
+  Chain& own = chains_[journal];
+  own.askers.clear();
+  for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
+    const uint32_t number = synced_[i];
+    const Chain& chain = chains_[number];
+    if (number == journal || chain.asked_commit == own.commit || !chain.synced || chain.journals ||
+        chain.out > 0 || chain.last_slot == kNone) {
+      continue;
+    }
+    const Slot& last = slots_[chain.last_slot];
+    const int64_t since_ns = std::max(own.told_ns, last.complete_ns);
+    if (last.device != device || last.complete_ns <= own.commit_from_ns ||
+        SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) {
+      continue;
+    }
+    chains_[number].asked_commit = own.commit;
+    own.askers.push_back({.slot = chain.last_slot,
+                          .number = last.number,
+                          .chain = number,
+                          .complete_ns = last.complete_ns,
+                          .host_ns = last.host_ns});
+  }
+  std::ranges::sort(own.askers, {},
+                    [](const Asker& asker) { return std::pair(asker.complete_ns, asker.number); });
+  for (size_t i = 0; i < own.askers.size(); ++i) {
+    chains_[own.askers[i].chain].asked_copy = i < kMaxCopies ? static_cast<uint32_t>(i) : 0;
+  }
+  if (own.askers.size() > kMaxCopies) own.askers.resize(kMaxCopies);
+}
+
+// What an I/O that nothing else explains has waited for, of other threads.
+void Dependencies::NameOthers(bool journal, Chain* chain) {
+  const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
+  if (commit != nullptr) {
+    Name(SlotFor(*commit, *chain), chain);
+    // What it changes may lie in a block that the journal is writing, or not: as it did before.
+    if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
+    if (chain->shares_blocks && commit->number != 0) {
+      gates_.push_back(commit->slot | kWhileWriting);
+    }
+  }
+  const auto unexplained = [&] {
+    return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
+  };
+  // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
+  // woken by that takes longer, since it has work to do after a commit.
+  const int64_t wake_ns = journal ? 2 * kWakeNs : kWakeNs;
+  if (last_journal_ != kNone && unexplained()) {
+    const Slot& last = slots_[last_journal_];
+    if (last.complete_ns > chain->told_ns &&
+        SaturatingSubtract(arrival_ns_, last.complete_ns) <= wake_ns) {
+      Tell(last_journal_, chain);
+      const bool writing = last.commit_number != 0 && !last.commit;
+      gates_.push_back(last_journal_ | (writing ? kWhileWriting : 0));
+      chain->shares_blocks = chain->shares_blocks || writing;
+    }
+  }
+  const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
+  if (started != kNone) Name(started, chain);
+}
+
 Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
-  const int64_t arrival_ns = *io.arrival_ns();
+  arrival_ns_ = *io.arrival_ns();
   const uint32_t number = ChainOf(io);
   Chain& chain = chains_[number];
   chain.last_seen = ++arrivals_;
+  gates_.clear();
+  wait_ = {.chain = number, .part = PartOf(io, &chain)};
+  const bool journal = IsJournal(io);
+  const bool begins = journal && !chain.committing;
+  for (const uint32_t slot : chain.untold) Tell(slot, &chain);
+  if (wait_.part == CommitPart::kBegins) FindAskers(io.device, number);
+  const bool within = wait_.part == CommitPart::kWithin || wait_.part == CommitPart::kEnds;
+  const bool asked = wait_.part != CommitPart::kNone && !chain.askers.empty();
   for (const uint32_t slot : chain.untold) {
-    Name(slot, &chain, gates);
+    const uint64_t commit = slots_[slot].chain == number ? slots_[slot].commit_number : 0;
+    // One that was asked for comes after whichever commit is under way then. That one waits for
+    // nothing but itself: else it could be for what waits for its end.
+    const bool named = within ? commit == wait_commit_ : !asked || commit == 0;
+    if (named) gates_.push_back(slot);
     Release(slot);
   }
   chain.untold.clear();
 
-  const bool journal = IsJournal(io);
-  const bool caused = !chain.any_completed || !IsForeground(io) || (journal && !chain.committing);
-  if (caused) {
-    if (last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
-      Name(last_completed_, &chain, gates);
+  if (begins || !chain.any_completed || !IsForeground(io)) {
+    if (!asked && last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
+      Name(last_completed_, &chain);
     }
-  } else {
-    const Commit* commit = chain.synced && !journal ? CommitAfter(chain) : nullptr;
-    if (commit != nullptr) Name(commit->slot, &chain, gates);
-    const auto unexplained = [&] {
-      return SaturatingSubtract(arrival_ns, chain.told_ns) > 2 * kWakeNs;
-    };
-    // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
-    // woken by that takes longer, since it has work to do after a commit.
-    const int64_t wake_ns = journal ? 2 * kWakeNs : kWakeNs;
-    const bool woken = last_journal_ != kNone &&
-                       slots_[last_journal_].complete_ns > chain.told_ns &&
-                       SaturatingSubtract(arrival_ns, slots_[last_journal_].complete_ns) <= wake_ns;
-    if (woken && unexplained()) Name(last_journal_, &chain, gates);
-    const uint32_t started = !journal && unexplained() ? EndOfStarted(chain) : kNone;
-    if (started != kNone) Name(started, &chain, gates);
+  } else if (!within) {
+    NameOthers(journal, &chain);
   }
   chain.journals = chain.journals || journal;
-  if (journal && !chain.committing) {
+  if (begins) {
     chain.committing = true;
-    chain.commit_from_ns = arrival_ns;
+    chain.commit_from_ns = arrival_ns_;
   }
   chain.synced = IsSyncWrite(io);
-  chain.synced_ns = arrival_ns;
-  chain.arrival_ns = arrival_ns;
-  const int64_t from_ns = std::max(chain.told_ns, *first_ns_);
-  return {.chain = number,
-          .think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns, from_ns)),
-          .host_ns = chain.told_host_ns};
+  chain.synced_ns = arrival_ns_;
+  chain.arrival_ns = arrival_ns_;
+  if (wait_.part != CommitPart::kNone) {
+    wait_.asked = asked;
+    wait_.copies = std::max<uint32_t>(1, static_cast<uint32_t>(chain.askers.size()));
+  }
+  return WaitOfCopy(0, gates);
+}
+
+Dependencies::Wait Dependencies::WaitOfCopy(uint32_t copy, std::vector<uint32_t>* gates) const {
+  const Chain& chain = chains_[wait_.chain];
+  Wait wait = wait_;
+  int64_t from_ns = chain.told_ns;
+  wait.host_ns = chain.told_host_ns;
+  for (const uint32_t gate : gates_) {
+    const bool its_own = wait_commit_ != 0 && (gate & kWhileWriting) == 0 &&
+                         slots_[gate].commit_number == wait_commit_;
+    gates->push_back(its_own ? CopyOf(gate, copy) : gate);
+  }
+  if (wait.asked) {
+    const Asker& asker = chain.askers[copy];
+    if (wait.part == CommitPart::kBegins) gates->push_back(asker.slot);
+    if (asker.complete_ns > from_ns) {
+      from_ns = asker.complete_ns;
+      wait.host_ns = asker.host_ns;
+    }
+  }
+  from_ns = std::max(from_ns, *first_ns_);
+  wait.think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns_, from_ns));
+  return wait;
+}
+
+std::optional<uint32_t> Dependencies::TakeSlot() {
+  if (free_slots_.empty()) {
+    if (slots_.size() >= max_slots_) return std::nullopt;
+    slots_.emplace_back();
+    return static_cast<uint32_t>(slots_.size() - 1);
+  }
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
 }
 
 std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
   if (!io.complete_ns) return std::nullopt;
-  uint32_t slot = 0;
-  if (!free_slots_.empty()) {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-  } else if (slots_.size() < max_slots_) {
-    slot = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
-  } else {
-    return std::nullopt;
-  }
-  slots_[slot] = {.number = added_++,
-                  .arrival_ns = *io.arrival_ns(),
-                  .complete_ns = *io.complete_ns,
-                  .host_ns = host_ns,
-                  .device = io.device,
-                  .chain = ChainOf(io),
-                  .uses = 1,
-                  .flush_follows = no_fua_ && io.op == Op::kWrite && (io.flags & kFlagFua) != 0,
-                  .journal = IsJournal(io),
-                  .commit = IsCommit(io)};
-  Push(slot);
+  const std::optional<uint32_t> slot = TakeSlot();
+  if (!slot) return std::nullopt;
+  const uint32_t chain = ChainOf(io);
+  ++chains_[chain].out;
+  slots_[*slot] = {.number = added_++,
+                   .arrival_ns = *io.arrival_ns(),
+                   .complete_ns = *io.complete_ns,
+                   .host_ns = host_ns,
+                   .device = io.device,
+                   .chain = chain,
+                   .uses = 1,
+                   .commit_number = wait_commit_,
+                   .flush_follows = no_fua_ && io.op == Op::kWrite && (io.flags & kFlagFua) != 0,
+                   .sync = IsSyncWrite(io) && !IsJournal(io),
+                   .journal = IsJournal(io),
+                   .commit = IsCommit(io)};
+  Push(*slot);
   return slot;
+}
+
+std::optional<uint32_t> Dependencies::AddCopy(uint32_t slot) {
+  const std::optional<uint32_t> added = TakeSlot();
+  if (!added) return std::nullopt;
+  slots_[*added] = slots_[slot];
+  slots_[*added].next_copy = kNone;
+  while (slots_[slot].next_copy != kNone) slot = slots_[slot].next_copy;
+  slots_[slot].next_copy = *added;
+  return added;
 }
 
 }  // namespace blktape

@@ -16,6 +16,10 @@ namespace blktape {
 // those of its own thread that had completed before it arrived; some wait for another thread's,
 // too. The rest of the time until it arrived is think time.
 //
+// A commit of a journal, from its first write to its commit record, is there once for each thread
+// that asked for it: as copies, of which the replay writes those that it needs. Its I/Os are a
+// chain of their own in each copy.
+//
 // An I/O that others may wait for has a slot, free again once nobody can name it any more. Memory:
 // at most `max_slots` I/Os and `max_chains` threads; an I/O beyond that gates nothing. Of more
 // threads, the one that was silent for longest gives its chain to the new one. Pure, not
@@ -24,8 +28,19 @@ class Dependencies {
  public:
   Dependencies(uint32_t max_slots, uint32_t max_chains);
 
+  // Of a commit that may be shared.
+  enum class CommitPart : uint8_t { kNone, kBegins, kWithin, kEnds };
+  // More threads than this that ask for one commit wait for its first copy.
+  static constexpr uint32_t kMaxCopies = 16;
+  // In the name of a gate: not for this I/O, but for the writes, before the record, of the commit
+  // of its journal that is under way then.
+  static constexpr uint32_t kWhileWriting = uint32_t{1} << 31;
+
   struct Wait {
-    uint32_t chain = 0;
+    uint32_t chain = 0;  // of its thread, also of a commit's I/Os
+    CommitPart part = CommitPart::kNone;
+    uint32_t copies = 1;
+    bool asked = false;  // a commit that somebody waited for
     // From the last completion that it waited for (or the recording's first arrival) to its own
     // arrival.
     int64_t think_ns = 0;
@@ -39,9 +54,13 @@ class Dependencies {
   // The record that arrived last is to be replayed. Appends the slots of what it waited for beyond
   // what its chain was told before.
   Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates);
+  // Of the record of the last WaitOf(), before its Add(): the same for each of its copies, from 0.
+  Wait WaitOfCopy(uint32_t copy, std::vector<uint32_t>* gates) const;
   // And its own slot, where it completed: absent if there are too many. `host_ns`: so much later
   // than it is complete the replay will see it.
   std::optional<uint32_t> Add(const IoRecord& io, int64_t host_ns = 0);
+  // The slot of the next copy of what was added as `slot`.
+  std::optional<uint32_t> AddCopy(uint32_t slot);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -54,9 +73,12 @@ class Dependencies {
     uint32_t device = 0;
     uint32_t chain = 0;
     uint32_t uses = 0;           // by whom it may still be named
+    uint32_t next_copy = kNone;  // of a commit's I/O
+    uint64_t commit_number = 0;  // of a commit that may be shared
     bool flush_follows = false;  // perhaps: a FUA write to a device without FUA
+    bool sync = false;           // a write that may ask for a commit
     bool journal = false;
-    bool commit = false;
+    bool commit = false;  // its record
   };
   struct Pending {
     int64_t complete_ns;
@@ -66,6 +88,14 @@ class Dependencies {
       return complete_ns != other.complete_ns ? complete_ns > other.complete_ns
                                               : number > other.number;
     }
+  };
+  // Whose sync write was complete when a commit began that nobody had begun since.
+  struct Asker {
+    uint32_t slot = kNone;  // of that write
+    uint64_t number = 0;    // of its I/O
+    uint32_t chain = 0;
+    int64_t complete_ns = 0;
+    int64_t host_ns = 0;
   };
   struct Chain {
     uint64_t thread = 0;
@@ -81,12 +111,21 @@ class Dependencies {
     bool synced = false;           // its last I/O was a sync write
     int64_t synced_ns = 0;         // when that arrived
     bool journals = false;         // it has written to a journal
+    uint32_t out = 0;              // of its I/Os with a slot, those not complete
     bool committing = false;       // a journal's thread, until its commit record completes
-    int64_t commit_from_ns = 0;    // arrival of the first I/O of the commit under way
+    bool committed = false;        // it has written a commit record
+    // Arrival of the first I/O of the commit under way, or of the last one.
+    int64_t commit_from_ns = INT64_MIN;
+    uint64_t commit = 0;         // its number, if it may be shared and its record has not arrived
+    std::vector<Asker> askers;   // of the last one
+    bool shares_blocks = false;  // with what the journal writes: it waited for that, the last time
+    uint64_t asked_commit = 0;   // the last commit that it asked for
+    uint32_t asked_copy = 0;     // which copy of it is its own
   };
   struct Commit {
     int64_t from_ns = 0;
     int64_t complete_ns = 0;
+    uint64_t number = 0;
     uint32_t slot = kNone;
   };
   struct Flush {
@@ -96,12 +135,19 @@ class Dependencies {
   };
 
   uint32_t ChainOf(const IoRecord& io);
+  std::optional<uint32_t> TakeSlot();
   void Push(uint32_t slot);
   std::optional<int64_t> EndOfFlushAfter(const Slot& write) const;
   bool KnowFlush(uint32_t slot, int64_t now_ns);
   void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
-  void Name(uint32_t slot, Chain* chain, std::vector<uint32_t>* gates);
+  void Tell(uint32_t slot, Chain* chain);
+  void Name(uint32_t slot, Chain* chain);
+  CommitPart PartOf(const IoRecord& io, Chain* chain);
+  void FindAskers(uint32_t device, uint32_t journal);
+  void NameOthers(bool journal, Chain* chain);
+  uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
+  uint32_t SlotFor(const Commit& commit, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
   uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;
@@ -131,6 +177,14 @@ class Dependencies {
   size_t next_flush_ = 0;
   std::array<uint32_t, 64> births_{};  // chains, by their first arrival
   size_t born_ = 0;
+  std::array<uint32_t, 64> synced_{};  // chains, by when their sync writes completed
+  size_t next_synced_ = 0;
+  uint64_t commits_begun_ = 0;
+  // Of the last WaitOf(), for its copies.
+  Wait wait_;
+  uint64_t wait_commit_ = 0;
+  int64_t arrival_ns_ = 0;
+  std::vector<uint32_t> gates_;  // those that all copies have, by their first copies
 };
 
 }  // namespace blktape

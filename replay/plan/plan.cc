@@ -142,20 +142,36 @@ IoRecord Plan::WithoutCut(IoRecord io) const {
   return io;
 }
 
-// kClosed.
+void Plan::SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* planned) {
+  planned->chain = wait.chain;
+  planned->commit_part = wait.part;
+  planned->commit_copy = static_cast<uint8_t>(copy);
+  planned->asked = wait.asked;
+  // Part of what the recording thought after a completion the replay spends on seeing it.
+  planned->offset_ns = std::max<int64_t>(0, schedule_.ScaleNs(wait.think_ns) - wait.host_ns);
+}
+
+// kClosed. Copies of the I/O go to those held.
 void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
   if (io.arrival_ns()) {
     const IoRecord moved = WithoutCut(io);
     const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_);
-    planned->chain = wait.chain;
-    // Part of what the recording thought after a completion the replay spends on seeing it.
-    planned->offset_ns = std::max<int64_t>(0, schedule_.ScaleNs(wait.think_ns) - wait.host_ns);
+    for (uint32_t copy = 1; copy < wait.copies; ++copy) {
+      Held& held = held_.emplace_back(Held{.io = *planned, .gates = {}});
+      SetGate(dependencies_.WaitOfCopy(copy, &held.gates), copy, &held.io);
+    }
+    counts_.copies += held_.size();
+    SetGate(wait, 0, planned);
     const int64_t host_ns =
         options_.host_parts.empty()
             ? 0
             : options_.host_parts[planned->target].Of(planned->op, planned->flags, planned->bytes,
                                                       /*pause_ns=*/0);
-    planned->gate_slot = dependencies_.Add(moved, host_ns).value_or(kNoGateSlot);
+    const std::optional<uint32_t> slot = dependencies_.Add(moved, host_ns);
+    planned->gate_slot = slot.value_or(kNoGateSlot);
+    for (Held& held : held_) {
+      held.io.gate_slot = slot ? dependencies_.AddCopy(*slot).value_or(kNoGateSlot) : kNoGateSlot;
+    }
   }
   if (planned->gate_slot == kNoGateSlot) ++counts_.ungated;
 }
@@ -174,26 +190,29 @@ void Plan::SetOrder(const IoRecord& io, PlannedIo* planned) {
   if (!gate_slot) ++counts_.ungated;
 }
 
-// Moves names of gates into `planned`; false if more remain.
-bool Plan::TakeGates(PlannedIo* planned) {
-  while (!gates_.empty() && planned->required_count < PlannedIo::kMaxRequired) {
-    planned->required[planned->required_count++] = gates_.back();
-    gates_.pop_back();
+// Moves names of gates into `planned`.
+void Plan::TakeGates(std::vector<uint32_t>* gates, PlannedIo* planned) {
+  while (!gates->empty() && planned->required_count < PlannedIo::kMaxRequired) {
+    planned->required[planned->required_count++] = gates->back();
+    gates->pop_back();
   }
-  return gates_.empty();
+}
+
+void Plan::TakeHeld(PlannedIo* io) {
+  Held& first = held_.front();
+  if (first.gates.size() > PlannedIo::kMaxRequired) {
+    *io = PlannedIo{.kind = PlannedIo::Kind::kGates};
+    TakeGates(&first.gates, io);
+    return;
+  }
+  *io = first.io;
+  TakeGates(&first.gates, io);
+  held_.pop_front();
 }
 
 Result<bool> Plan::Next(PlannedIo* io) {
-  if (held_) {
-    PlannedIo gates{.kind = PlannedIo::Kind::kGates};
-    if (gates_.size() > PlannedIo::kMaxRequired) {
-      TakeGates(&gates);
-      *io = gates;
-      return true;
-    }
-    TakeGates(&*held_);
-    *io = *held_;
-    held_.reset();
+  if (!held_.empty()) {
+    TakeHeld(io);
     return true;
   }
   const bool closed = options_.rule == TimingRule::kClosed;
@@ -253,14 +272,16 @@ Result<bool> Plan::Next(PlannedIo* io) {
       if (KeepsOrder()) SetOrder(record, io);
     }
     io->sequence = sequence_++;
+    for (Held& copy : held_) copy.io.sequence = sequence_++;
     ++counts_.planned;
     ++counts_.planned_by_op[static_cast<size_t>(io->op)];
     counts_.planned_bytes += io->bytes;
     if (gates_.size() > PlannedIo::kMaxRequired) {
-      held_ = *io;
-      return Next(io);
+      held_.push_front({.io = *io, .gates = std::exchange(gates_, {})});
+      TakeHeld(io);
+    } else {
+      TakeGates(&gates_, io);
     }
-    TakeGates(io);
     return true;
   }
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,6 +44,12 @@ struct PlannedIo {
   // the replay's is.
   bool wait_idle = false;
   uint8_t required_count = 0;
+  // kClosed, of a commit that may be shared (docs/closed_loop.md): its I/Os are there once for each
+  // thread that asked for it, and make a chain of their own in each copy; `asked`: not at all if
+  // another commit serves that thread. The journal is `chain`.
+  Dependencies::CommitPart commit_part = Dependencies::CommitPart::kNone;
+  uint8_t commit_copy = 0;
+  bool asked = false;
   uint32_t flags = 0;
   uint32_t target = 0;
   uint32_t chain = 0;  // kClosed: I/Os of one chain keep their order
@@ -54,7 +61,8 @@ struct PlannedIo {
   uint64_t bytes = 0;
   std::byte* buffer = nullptr;  // filled in by the feed, for reads and writes
   // kMaxOrder, kClosed: the slot by which later I/Os name this one, and the I/Os that must be
-  // complete before it, beyond those already named (kClosed: in its chain).
+  // complete before it, beyond those already named (kClosed: in its chain; a slot may come with
+  // Dependencies::kWhileWriting).
   uint32_t gate_slot = kNoGateSlot;
   std::array<uint32_t, kMaxRequired> required{};
 };
@@ -97,6 +105,7 @@ struct PlanCounts {
   std::map<std::string, uint64_t> emulated;  // "discard as write_zeroes"
   uint64_t remapped = 0;
   uint64_t widened = 0;
+  uint64_t copies = 0;  // of I/Os of commits, beyond those planned: in case they are not shared
   // Nobody can wait for their completion (kMaxOrder, kClosed), or it ends no think time.
   uint64_t ungated = 0;
 };
@@ -130,8 +139,10 @@ class Plan {
   bool LacksFua(uint32_t device) const;
   IoRecord WithoutCut(IoRecord io) const;
   void SetWait(const IoRecord& io, PlannedIo* planned);
+  void SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* planned);
   void SetOrder(const IoRecord& io, PlannedIo* planned);
-  bool TakeGates(PlannedIo* planned);
+  static void TakeGates(std::vector<uint32_t>* gates, PlannedIo* planned);
+  void TakeHeld(PlannedIo* io);
 
   RecordStream* const stream_;
   const PlanOptions options_;
@@ -139,8 +150,13 @@ class Plan {
   CompletionOrder order_{kMaxGateSlots};
   Dependencies dependencies_{kMaxGateSlots, kMaxChains};
   PlanCounts counts_;
-  std::vector<uint32_t> gates_;      // to be named before or with the next I/O
-  std::optional<PlannedIo> held_;    // waits behind the kGates steps that precede it
+  std::vector<uint32_t> gates_;  // to be named before or with the next I/O
+  // An I/O behind the kGates steps that precede it, and its copies.
+  struct Held {
+    PlannedIo io;
+    std::vector<uint32_t> gates;
+  };
+  std::deque<Held> held_;
   std::optional<int64_t> first_ns_;  // of the recording
   int64_t think_from_ns_ = 0;        // latest completion (or the beginning) before an arrival
   uint64_t sequence_ = 0;

@@ -85,6 +85,17 @@ class RunValidityTest : public ::testing::Test {
   bool recovered_ = false;
 };
 
+// Rule 1 counts what a shared commit writes once, however often it was issued.
+TEST_F(RunValidityTest, CommitsMayBeSharedInAnotherWay) {
+  outcome_.mutable_commits()->set_copies(10);
+  outcome_.mutable_commits()->set_left_out(7);
+  outcome_.set_issued(kIos + 3);
+  outcome_.set_completed(kIos + 3);
+  EXPECT_THAT(Reasons(), IsEmpty());
+  outcome_.mutable_commits()->set_left_out(8);
+  EXPECT_THAT(Reasons(), ElementsAre(HasSubstr("101 I/Os issued and 0 skipped by name")));
+}
+
 TEST_F(RunValidityTest, ARunAtEveryLimitIsValid) { EXPECT_THAT(Reasons(), IsEmpty()); }
 
 TEST_F(RunValidityTest, FailedShortAndWrongIosMakeItInvalid) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <vector>
 
 namespace blktape {
 namespace {
@@ -19,7 +21,7 @@ PlannedIo Step(uint64_t sequence, uint32_t chain, int64_t think_ns, uint32_t slo
 
 class GatedQueueTest : public testing::Test {
  protected:
-  GatedQueueTest() { queue_.Start(kStartNs); }
+  explicit GatedQueueTest(uint32_t capacity = 8) : queue_(capacity, 8) { queue_.Start(kStartNs); }
   void Add(const PlannedIo& step) { queue_.Add(step, INT64_MIN); }
   // Takes the next, which is to be this one.
   uint32_t Take(uint64_t sequence, int64_t due_ns) {
@@ -29,7 +31,7 @@ class GatedQueueTest : public testing::Test {
     EXPECT_EQ(taken.due_ns, due_ns);
     return taken.gate;
   }
-  GatedQueue queue_{8, 8};
+  GatedQueue queue_;
 };
 
 TEST_F(GatedQueueTest, OneThatWaitsHoldsBackNoOtherChain) {
@@ -127,6 +129,208 @@ TEST_F(GatedQueueTest, ItIsFullAtItsCapacityAndRunsForever) {
     Add(Step(i + 8, (i + 8) % 3, 0, static_cast<uint32_t>(i % 8),
              {static_cast<uint32_t>((i + 7) % 8)}));
   }
+}
+
+using Part = Dependencies::CommitPart;
+
+// Two threads ask for a commit of the journal on chain 7: the first one's write has slot 0, the
+// other's slot 1. Its copies are I/Os 10 and 11, 20 and 21; what follows them, I/Os 30 and 40.
+class SharedCommitTest : public GatedQueueTest {
+ protected:
+  static PlannedIo Commit(PlannedIo io, uint8_t copy, Part part, bool asked = true) {
+    io.commit_part = part;
+    io.commit_copy = copy;
+    io.asked = asked;
+    return io;
+  }
+  SharedCommitTest() : GatedQueueTest(64) {}
+  void AddFirstCopy() {
+    Add(Commit(Step(10, 7, 50, 2, {0}), 0, Part::kBegins));
+    Add(Commit(Step(11, 7, 5, 3, {2}), 0, Part::kEnds));
+  }
+  void AddSecondCopy() {
+    Add(Commit(Step(20, 7, 20, 4, {1}), 1, Part::kBegins));
+    Add(Commit(Step(21, 7, 5, 5, {4}), 1, Part::kEnds));
+  }
+  void AddAll() {
+    Add(Step(0, 1, 0, 0));
+    Add(Step(1, 2, 0, 1));
+    AddFirstCopy();
+    AddSecondCopy();
+    Add(Step(30, 1, 100, 6, {3}));
+    Add(Step(40, 2, 200, 7, {5}));
+  }
+  std::vector<uint64_t> LeftOut() {
+    std::vector<uint64_t> all;
+    PlannedIo io;
+    while (queue_.TakeLeftOut(&io)) all.push_back(io.sequence);
+    return all;
+  }
+};
+
+TEST_F(SharedCommitTest, WhoAskedBeforeItBeginsSharesIt) {
+  AddAll();
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  queue_.Complete(first, 2'000);   // asks, due at 2,050
+  queue_.Complete(second, 2'010);  // due at 2,030
+  const uint32_t written = Take(20, 2'030);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX) << "one at a time";
+  queue_.Complete(written, 2'100);
+  const uint32_t record = Take(21, 2'105);
+  EXPECT_THAT(LeftOut(), testing::IsEmpty()) << "the other is still needed should this one fail";
+  queue_.Complete(record, 3'000);
+  EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(10, 11));
+  Take(30, 3'100);
+  Take(40, 3'200);
+  EXPECT_EQ(queue_.size(), 0u);
+  EXPECT_EQ(queue_.commits().recorded, 1u);
+  EXPECT_EQ(queue_.commits().written, 1u);
+  EXPECT_EQ(queue_.commits().left_out, 2u);
+}
+
+TEST_F(SharedCommitTest, WhoAskedInTheMomentItBeginsSharesItToo) {
+  AddAll();
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(second, 2'050);
+  queue_.Complete(Take(10, 2'050), 2'100);
+  queue_.Complete(Take(11, 2'105), 3'000);
+  EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(20, 21));
+}
+
+TEST_F(SharedCommitTest, WhoAsksMeanwhileHasTheNext) {
+  AddAll();
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  queue_.Complete(first, 2'000);
+  const uint32_t written = Take(10, 2'050);
+  queue_.Complete(second, 2'051);
+  queue_.Complete(written, 2'100);
+  const uint32_t record = Take(11, 2'105);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(record, 3'000);
+  EXPECT_THAT(LeftOut(), testing::IsEmpty());
+  const uint32_t next = Take(20, 3'020);  // its think time begins when the journal rests
+  Take(30, 3'100);
+  queue_.Complete(next, 3'200);
+  queue_.Complete(Take(21, 3'205), 4'000);
+  Take(40, 4'200);
+  EXPECT_EQ(queue_.commits().recorded, 1u);
+  EXPECT_EQ(queue_.commits().written, 2u) << "once more than it was recorded";
+}
+
+TEST_F(SharedCommitTest, WhatNobodyAskedForIsWrittenInItsTurn) {
+  Add(Step(0, 1, 0, 0));
+  Add(Commit(Step(10, 7, 50, 2, {0}), 0, Part::kBegins));
+  Add(Commit(Step(11, 7, 5, 3, {2}), 0, Part::kEnds));
+  Add(Commit(Step(20, 7, 20, 4), 0, Part::kBegins, /*asked=*/false));
+  Add(Commit(Step(21, 7, 5, 5, {4}), 0, Part::kEnds, /*asked=*/false));
+  queue_.Complete(Take(0, kStartNs), kStartNs + 10);
+  const uint32_t written = Take(20, kStartNs + 20);
+  queue_.Complete(written, kStartNs + 100);
+  queue_.Complete(Take(21, kStartNs + 105), 2'000);
+  EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(10, 11))
+      << "which had been asked for by then";
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(SharedCommitTest, WhatIsLeftOutIsSoWhenItComesLater) {
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  AddFirstCopy();
+  Add(Commit(Step(20, 7, 90, 4, {1}), 1, Part::kBegins));
+  const uint32_t first = Take(0, kStartNs);
+  queue_.Complete(Take(1, kStartNs), 2'000);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(Take(10, 2'050), 2'100);
+  queue_.Complete(Take(11, 2'105), 3'000);
+  EXPECT_THAT(LeftOut(), testing::ElementsAre(20));
+  Add(Commit(Step(21, 7, 5, 5, {4}), 1, Part::kEnds));
+  Add(Step(40, 2, 200, 7, {5}));
+  EXPECT_THAT(LeftOut(), testing::ElementsAre(21));
+  Take(40, 3'200);
+}
+
+// I/O 50 changes what the journal writes, if it writes; its other gate is slot 8.
+TEST_F(SharedCommitTest, WhatAJournalWritesHoldsOthersUpUntilTheRecordIsIssued) {
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  Add(Step(50, 4, 7, 9, {8, 3 | Dependencies::kWhileWriting}));
+  const uint32_t first = Take(0, kStartNs);
+  Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(other, 2'010);  // it will write at once
+  const uint32_t written = Take(10, 2'050);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(written, 2'100);
+  Take(11, 2'105);
+  Take(50, 2'107);
+}
+
+TEST_F(SharedCommitTest, AJournalThatDoesNotWriteHoldsNobodyUp) {
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  Add(Step(50, 4, 7, 9, {8, 3 | Dependencies::kWhileWriting}));
+  Take(0, kStartNs);
+  Take(1, kStartNs);
+  queue_.Complete(Take(45, kStartNs), 2'000);
+  Take(50, 2'007);
+}
+
+TEST_F(SharedCommitTest, ACommitWithoutAnEndEndsWhenNothingElseCanHappen) {
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  Add(Commit(Step(10, 7, 50, 2, {0}), 0, Part::kBegins));
+  AddSecondCopy();
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  queue_.Complete(first, 2'000);
+  const uint32_t written = Take(10, 2'050);
+  queue_.Complete(second, 2'060);
+  queue_.Complete(written, 2'100);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.EndCommits(5'000);
+  Take(20, 5'020);
+}
+
+// Nothing is lost: whatever the order of completions, all I/Os are taken or left out, once.
+TEST_F(SharedCommitTest, ManyCommitsRunForever) {
+  uint64_t sequence = 0, taken_count = 0, left_out = 0;
+  int64_t now_ns = kStartNs;
+  const auto run = [&](int64_t apart_ns) {
+    while (queue_.NextDueNs() != INT64_MAX) {
+      std::vector<uint32_t> out;
+      while (queue_.NextDueNs() != INT64_MAX) {
+        const GatedQueue::Taken taken = queue_.Take();
+        now_ns = std::max(now_ns, taken.due_ns);
+        ++taken_count;
+        out.push_back(taken.gate);
+      }
+      std::rotate(out.begin(), out.begin() + static_cast<int64_t>(taken_count % out.size()),
+                  out.end());
+      for (const uint32_t gate : out) queue_.Complete(gate, now_ns += apart_ns);
+    }
+  };
+  for (uint32_t round = 0; round < 20'000; ++round) {
+    const uint32_t base = round % 2 * 10;
+    const uint32_t askers = 1 + round % 3;
+    for (uint32_t i = 0; i < askers; ++i) Add(Step(sequence++, i, i, base + i));
+    for (const Part part : {Part::kBegins, Part::kEnds}) {
+      for (uint32_t i = 0; i < askers; ++i) {
+        const uint32_t gate = part == Part::kBegins ? base + i : base + 3 + i;
+        const uint32_t own = part == Part::kBegins ? base + 3 + i : base + 6 + i;
+        Add(Commit(Step(sequence++, 7, 1, own, {gate}), static_cast<uint8_t>(i), part));
+      }
+    }
+    run(round % 3);
+    left_out += LeftOut().size();
+    ASSERT_EQ(queue_.size(), 0u);
+  }
+  EXPECT_EQ(taken_count + left_out, sequence);
+  EXPECT_GT(left_out, 0u);
 }
 
 }  // namespace

@@ -54,6 +54,20 @@ TEST_F(ResultRecorderTest, PutsCompletionsBackIntoTheOrderOfThePlan) {
   EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 1, 2, 3, 4));
 }
 
+TEST_F(ResultRecorderTest, OfWhatIsLeftOutOnlyThePlaceCounts) {
+  Open();
+  IssuedIo left_out = Done(1);
+  left_out.left_out = true;
+  for (const IssuedIo& io : {Done(2), left_out, Done(0), Done(3)}) {
+    ASSERT_TRUE(recorder_->Add(io).ok());
+  }
+  proto::ReplayOutcome outcome;
+  recorder_->Report(&outcome);
+  EXPECT_EQ(outcome.completed(), 3u);
+  EXPECT_EQ(outcome.timed_ios(), 3u) << "nothing waits for it";
+  EXPECT_THAT(OrdinalsWritten(), ElementsAre(0, 2, 3));
+}
+
 // Each takes 50 ns. A write with PREFLUSH is two requests; no I/O is over before it began. After
 // half of the pause that is measured, half of what that adds is the host's.
 TEST_F(ResultRecorderTest, TheHostsPartIsTakenOutOfTheCompletion) {

@@ -1,4 +1,4 @@
-"""The closed loop of docs/closed_loop.md a second time, from the text of `blktape dump --csv`: written from that page alone.
+"""The closed loop of docs/closed_loop.md a second time, from the text of `blktape dump --csv`.
 
 Records are dictionaries with queue, issue, complete (ns or None), op, flags (a set), device, pid, process. Holds whole traces
 in memory, and has none of the page's bounds but the last 64 commits, flushes and threads.
@@ -9,11 +9,15 @@ import collections
 import heapq
 
 LAST = 64
+COPIES = 16
 WOKEN_NS = 200_000
 UNEXPLAINED_NS = 400_000
 FLUSH_FOLLOWS_NS = 5_000_000
 
-Wait = collections.namedtuple("Wait", "ordinal thread gates think_ns")
+# `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN or ENDS. `writing` is the
+# journal whose writes it waits for, too, where there are any then.
+Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing gates_others")
+BEGINS, WITHIN, ENDS = "begins", "within", "ends"
 
 
 def records(rows):
@@ -94,32 +98,65 @@ class Thread:
         self.ended = None       # its I/O that completed last
         self.named = None       # latest completion of gates, and of its own I/Os, so far
         self.untold = []        # completed since its last arrival
+        self.in_flight = 0
         self.journals = False
-        self.commit_from = None  # arrival of the first I/O of the commit under way
+        self.shares_blocks = False
+        self.commits = 0            # records that completed
+        self.committing = False     # until a record completes
+        self.commit = None          # the number of the one under way that may be shared, until its record arrives
+        self.commit_from = None     # arrival of the first I/O of the commit under way, or of the last one
+        self.askers = []            # of the last commit that may be shared: (completion, ordinal, thread)
+        self.asked = (None, 0)      # the number of the last commit it asked for, and its copy of that
 
 
 def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
-    """Yields a Wait for each record that is replayed (`replayed(io)`); `gates` are ordinals, without those of the I/Os
-    before it in its thread's chain."""
+    """Yields a Wait for each record that is replayed (`replayed(io)`), and each copy of it; `gates` are without those of
+    the I/Os before it in its thread's chain."""
     trace, _ = with_idle_cap(trace, idle_cap_ns)
     saw = seen(trace, without_fua)
     when = lambda n: (saw[n][0], n)  # of several at the same time the one that arrived last is last
     first = next((arrival(io) for io in trace if arrival(io) is not None), None)
     pending, threads, births = [], {}, collections.deque(maxlen=LAST)
     commits = collections.deque(maxlen=LAST)  # (began, ended, ordinal)
+    synced = collections.deque(maxlen=LAST)   # threads, by the completion of sync writes
+    commit_of = {}                            # of ordinals
+    begun = 0
     last_of_all = last_journal = None
 
-    def end_of(thread):
-        """The I/O whose completion ends what the thread did."""
-        if not is_sync_write(thread.last[1]):
-            return thread.ended
+    def commit_after(thread):
+        """The record of the commit that the thread waited for after a sync write, its last I/O."""
         ended = saw[thread.ended][0]
         later = sorted((commit for commit in commits if commit[1] > ended), key=lambda commit: commit[1:])
         for since in (ended, arrival(thread.last[1])):
             for began, _, ordinal in later:
                 if began >= since:
                     return ordinal
-        return thread.ended
+        return None
+
+    def own_copy(thread, ordinal):
+        number, copy = thread.asked
+        return (ordinal, copy if ordinal in commit_of and commit_of[ordinal] == number else 0)
+
+    def end_of(thread):
+        """The I/O whose completion ends what the thread did, and which copy of it."""
+        commit = commit_after(thread) if is_sync_write(thread.last[1]) else None
+        return (thread.ended, 0) if commit is None else own_copy(thread, commit)
+
+    def find_askers(own, device):
+        own.askers = []
+        for thread in set(synced):
+            if (thread is own or thread.journals or thread.in_flight or not is_sync_write(thread.last[1]) or
+                    trace[thread.ended]["device"] != device):
+                continue
+            ended = saw[thread.ended][0]
+            if own.commit_from is not None and ended <= own.commit_from:
+                continue
+            if at - max(x for x in (own.named, ended) if x is not None) <= UNEXPLAINED_NS:
+                own.askers.append((ended, thread.ended, thread))
+        own.askers.sort(key=lambda asker: asker[:2])
+        for copy, (_, _, thread) in enumerate(own.askers):
+            thread.asked = (own.commit, copy if copy < COPIES else 0)
+        del own.askers[COPIES:]
 
     for ordinal, io in enumerate(trace):
         at = arrival(io)
@@ -128,69 +165,293 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         while pending and pending[0][0] <= at:
             done = heapq.heappop(pending)[1]
             thread = threads[thread_of(trace[done])]
+            thread.in_flight -= 1
             thread.untold.append(done)
             thread.ended = max((x for x in (thread.ended, done) if x is not None), key=when)
             last_of_all = max((x for x in (last_of_all, done) if x is not None), key=when)
             if is_journal_write(trace[done]):
                 last_journal = max((x for x in (last_journal, done) if x is not None), key=when)
+            elif is_sync_write(trace[done]):
+                synced.append(thread)
             if is_commit_record(trace[done]):
-                began = thread.commit_from if thread.commit_from is not None else arrival(trace[done])
+                began = thread.commit_from if thread.committing else arrival(trace[done])
                 commits.append((began, saw[done][0], done))
-                thread.commit_from = None
+                thread.committing = False
+                thread.commits += 1
         if not replayed(io):
             continue
         thread = threads.get(thread_of(io))
         if thread is None:
             thread = threads[thread_of(io)] = Thread(at)
             births.append(thread)
+        journal = is_journal_write(io)
+        part = None
+        if journal and not thread.committing:
+            thread.commit = None
+            if thread.commits and not is_commit_record(io):
+                begun += 1
+                part, thread.commit = BEGINS, begun
+        elif journal and thread.commit is not None:
+            part = ENDS if is_commit_record(io) else WITHIN
+        number = thread.commit if part else None
+        if part == ENDS:
+            thread.commit = None
 
-        gates = []
+        gates, writing = [], None
 
-        def name(gate):
-            gates.append(gate)
+        def tell(gate):
             thread.named = max((x for x in (thread.named, saw[gate][0]) if x is not None))
+
+        def name(gate, copy=0):
+            gates.append((gate, copy))
+            tell(gate)
 
         def unexplained():
             return at - thread.named > UNEXPLAINED_NS
 
-        for done in thread.untold:
-            name(done)
-        thread.untold = []
-        journal = is_journal_write(io)
-        begins_commit = journal and thread.commit_from is None
-        if thread.ended is None or not is_foreground(io) or begins_commit:
-            if last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
+        untold, thread.untold = thread.untold, []
+        for done in untold:
+            tell(done)
+        if part == BEGINS:
+            find_askers(thread, io["device"])
+        asked = bool(part and thread.askers)
+        for done in untold:
+            own = commit_of.get(done)  # nobody else's are its own I/Os
+            if (own == number if part in (WITHIN, ENDS) else not asked or own is None):
+                gates.append((done, 0))
+        if thread.ended is None or not is_foreground(io) or (journal and not thread.committing):
+            if not asked and last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
                 name(last_of_all)
-        else:
+        elif part is None:
             if not journal:
-                end = end_of(thread)
-                if end != thread.ended:
-                    name(end)
+                commit = commit_after(thread) if is_sync_write(thread.last[1]) else None
+                if commit is not None:
+                    name(*own_copy(thread, commit))
+                    if threads[thread_of(trace[commit])].commit is not None:
+                        thread.shares_blocks = False
+                    if thread.shares_blocks and commit in commit_of:
+                        writing = thread_of(trace[commit])
             if unexplained() and last_journal is not None:
                 if at - saw[last_journal][0] <= (2 * WOKEN_NS if journal else WOKEN_NS):
-                    name(last_journal)
+                    if last_journal in commit_of and not is_commit_record(trace[last_journal]):
+                        tell(last_journal)
+                        thread.shares_blocks = True
+                        writing = thread_of(trace[last_journal])
+                    else:
+                        name(last_journal)
             if not journal and unexplained():
                 started = [end_of(other) for other in births
                            if other.born > arrival(thread.last[1]) and other.ended is not None and not other.journals]
-                started = [end for end in started if saw[end][0] > thread.named]
+                started = [end for end in started if saw[end[0]][0] > thread.named]
                 if started:
-                    name(max(started, key=when))
-        if begins_commit:
-            thread.commit_from = at
+                    name(*max(started, key=lambda end: when(end[0])))
+        if journal and not thread.committing:
+            thread.committing, thread.commit_from = True, at
         thread.journals = thread.journals or journal
         thread.last = (ordinal, io)
-        since = first if thread.named is None else max(first, thread.named)
-        yield Wait(ordinal, thread_of(io), gates, max(0, at - since))
+        if part:
+            commit_of[ordinal] = number
+        for copy in range(max(1, len(thread.askers)) if part else 1):
+            own = [(gate, copy if part and commit_of.get(gate) == number else of) for gate, of in gates]
+            since = [first, thread.named]
+            if asked:
+                since.append(thread.askers[copy][0])
+                if part == BEGINS:
+                    own.append((thread.askers[copy][1], 0))
+            think_ns = max(0, at - max(x for x in since if x is not None))
+            yield Wait(ordinal, copy, thread_of(io), own, think_ns, part, asked, writing,
+                       io["complete"] is not None)
         if io["complete"] is not None:
+            thread.in_flight += 1
             heapq.heappush(pending, (saw[ordinal][1], ordinal))
 
 
-def due_times(planned, start, complete):
-    """When each Wait is due, given when the replay saw the gates complete: {ordinal: ns}."""
-    chains, due = {}, {}
-    for wait in planned:
-        opens, before = chains.get(wait.thread, (start, start))
-        opens = max([opens, *(complete[gate] for gate in wait.gates)])
-        due[wait.ordinal] = max(opens + wait.think_ns, before)
-        chains[wait.thread] = opens, due[wait.ordinal]
-    return due
+class Chain:
+    def __init__(self, start):
+        self.queue = collections.deque()
+        self.opens = self.due = start
+        self.scheduled = None   # its first one's entry among those that are due some time
+        self.parked = False
+        self.end = 0            # latest completion
+
+
+class Copy(Chain):
+    def __init__(self, start, journal, asked):
+        super().__init__(start)
+        self.journal, self.asked = journal, asked
+        self.state = "waits"
+        self.whole = False
+        self.undone = 0
+
+
+class Journal:
+    def __init__(self):
+        self.rests_since = None
+        self.running = None
+        self.writing = False
+        self.asking, self.joining, self.parked = [], [], []
+
+    def is_writing(self):
+        return self.writing if self.running else any(copy.asked for copy in self.asking)
+
+
+class Replay:
+    """When the Waits are due, given when each I/O completed: `due` of (ordinal, copy). `completions` are of each ordinal
+    pairs of a due time and a completion, and left over; `strangers` are due times that none of them has."""
+
+    def __init__(self, planned, start, completions):
+        self.start = start
+        self.completions = {ordinal: list(pairs) for ordinal, pairs in completions.items()}
+        self.due, self.left_out, self.strangers = {}, set(), []
+        self.done, self.waiting = {}, collections.defaultdict(list)  # chains that wait for a gate
+        self.chains, self.journals = {}, collections.defaultdict(Journal)
+        self.events, self.chain_of = [], {}
+        open_copies = collections.defaultdict(dict)
+        for place, wait in enumerate(planned):
+            chain = self.chains.get(wait.thread)
+            if wait.part == BEGINS:
+                if wait.copy == 0:
+                    for copy in open_copies[wait.thread].values():
+                        copy.whole = True
+                    open_copies[wait.thread].clear()
+                chain = open_copies[wait.thread][wait.copy] = Copy(start, self.journals[wait.thread], wait.asked)
+            elif wait.part:
+                chain = open_copies[wait.thread][wait.copy]
+                chain.whole = chain.whole or wait.part == ENDS
+            elif chain is None:
+                chain = self.chains[wait.thread] = Chain(start)
+            chain.queue.append((place, wait))
+            self.chain_of[wait.ordinal, wait.copy] = chain
+            if wait.part:
+                chain.undone += 1
+        for chain in list(dict.fromkeys(self.chain_of.values())):
+            self.look_at(chain)
+        now = start
+        while True:
+            now = max(now, self.run())
+            unfinished = [copy for copies in open_copies.values() for copy in copies.values() if not copy.whole]
+            if not unfinished:
+                break
+            for copy in unfinished:
+                copy.whole = True
+                if copy.undone == 0:
+                    copy.end = max(copy.end, now)
+                    self.finish(copy)
+
+    def run(self):
+        at = self.start
+        while self.events:
+            at, kind, _, what = heapq.heappop(self.events)
+            if kind == 0:
+                self.complete(*what, at)
+            elif what.scheduled == (at, kind, _):
+                self.take(what, at)
+        return at
+
+    def schedule(self, chain, opens):
+        place, wait = chain.queue[0]
+        chain.due = max(max(chain.opens, opens) + wait.think_ns, chain.due)
+        chain.scheduled = (chain.due, 1, place)
+        heapq.heappush(self.events, (*chain.scheduled, chain))
+
+    def look_at(self, chain):
+        if chain.scheduled or chain.parked or not chain.queue or (isinstance(chain, Copy) and
+                                                                  chain.state not in ("waits", "runs")):
+            return
+        wait = chain.queue[0][1]
+        missing = [gate for gate in wait.gates if gate not in self.done]
+        if missing:
+            self.waiting[missing[0]].append(chain)
+            return
+        journal = self.journals[wait.writing] if wait.writing else None
+        if journal and journal.is_writing():
+            chain.parked = True
+            journal.parked.append(chain)
+            return
+        self.open(chain, wait)
+
+    def open(self, chain, wait):
+        chain.opens = max([chain.opens, *(self.done[gate] for gate in wait.gates)])
+        if wait.part == BEGINS:
+            chain.state = "asks"
+            chain.journal.asking.append(chain)
+            if not chain.journal.running:
+                self.schedule(chain, chain.journal.rests_since or self.start)
+            return
+        written = max(chain.opens, chain.due)
+        self.schedule(chain, chain.opens)
+        if wait.part == ENDS:
+            self.wrote(chain.journal, written)
+
+    def take(self, chain, at):
+        chain.scheduled = None
+        _, wait = chain.queue.popleft()
+        if wait.part == BEGINS:
+            journal = chain.journal
+            chain.opens = max(chain.opens, journal.rests_since or self.start)
+            chain.state, journal.running, journal.writing = "runs", chain, True
+            others = [copy for copy in journal.asking if copy is not chain]
+            for copy in others:
+                copy.scheduled = None
+            joins = lambda copy: copy.asked and copy.opens <= at
+            journal.joining += filter(joins, others)
+            journal.asking = [copy for copy in others if not joins(copy)]
+            for copy in journal.joining:
+                copy.state = "joins"
+        self.due[wait.ordinal, wait.copy] = at
+        pairs = self.completions.get(wait.ordinal, [])
+        found = next((pair for pair in pairs if pair[0] == at), None)
+        if found is None:
+            self.strangers.append((wait, at, pairs))
+            found = (at, at)
+        else:
+            pairs.remove(found)
+        heapq.heappush(self.events, (found[1], 0, len(self.due), ((wait.ordinal, wait.copy), wait.part and wait.gates_others)))
+        if wait.part and not wait.gates_others:
+            chain.end = max(chain.end, at)
+            self.did_one_of(chain)
+        self.look_at(chain)
+
+    def complete(self, key, part, at):
+        if part:
+            copy = self.chain_of[key]
+            copy.end = max(copy.end, at)
+            self.did_one_of(copy)
+        self.open_gate(key, at)
+
+    def did_one_of(self, copy):
+        copy.undone -= 1
+        if copy.undone == 0 and copy.whole:
+            self.finish(copy)
+
+    def finish(self, copy):
+        if copy.state != "runs":
+            return
+        journal = copy.journal
+        copy.state = "done"
+        journal.running, journal.rests_since = None, copy.end
+        for asks in journal.asking:
+            self.schedule(asks, copy.end)
+        if journal.writing:
+            self.wrote(journal, copy.end)
+        joining, journal.joining = journal.joining, []
+        for joined in joining:
+            joined.state = "left out"
+            for _, wait in joined.queue:
+                self.left_out.add((wait.ordinal, wait.copy))
+                self.open_gate((wait.ordinal, wait.copy), copy.end)
+            joined.queue.clear()
+
+    def wrote(self, journal, at):
+        journal.writing = False
+        parked, journal.parked = journal.parked, []
+        for chain in parked:
+            chain.parked = False
+            chain.opens = max(chain.opens, at)
+            self.open(chain, chain.queue[0][1])
+
+    def open_gate(self, key, at):
+        self.done[key] = at
+        # Who asks for a commit comes first: others may wait for what that writes.
+        for chain in sorted(self.waiting.pop(key, []), key=lambda chain: chain.queue[0][1].part != BEGINS):
+            self.look_at(chain)

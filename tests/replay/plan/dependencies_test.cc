@@ -28,7 +28,12 @@ class DependenciesTest : public testing::Test {
   struct Waited {
     uint32_t chain = 0;
     int64_t think_us = 0;
-    std::vector<size_t> gates;  // ascending
+    std::vector<size_t> gates;    // ascending; of commits the first copies
+    std::vector<size_t> writing;  // in whose place what its journal writes is waited for
+    Dependencies::CommitPart part = Dependencies::CommitPart::kNone;
+    bool asked = false;
+    std::vector<Waited> copies;         // beyond the first
+    std::vector<uint32_t> gate_copies;  // of each gate which copy it is
   };
 
   Waited Next(uint32_t thread, Op op, int64_t arrival_us, int64_t complete_us, uint32_t flags = 0) {
@@ -43,19 +48,53 @@ class DependenciesTest : public testing::Test {
     std::vector<uint32_t> slots;
     if ((io.flags & kFlagDerived) == 0) {
       const Dependencies::Wait wait = inferred_.WaitOf(io, &slots);
-      waited.chain = wait.chain;
-      waited.think_us = wait.think_ns / kUs;
-      for (const uint32_t slot : slots) waited.gates.push_back(owner_[slot]);
-      std::ranges::sort(waited.gates);
-      if (const auto slot = inferred_.Add(io)) owner_[*slot] = place_;
+      waited = Tell(wait, slots);
+      for (uint32_t copy = 1; copy < wait.copies; ++copy) {
+        slots.clear();
+        const Dependencies::Wait other = inferred_.WaitOfCopy(copy, &slots);
+        waited.copies.push_back(Tell(other, slots));
+      }
+      if (const auto slot = inferred_.Add(io)) {
+        owner_[*slot] = {place_, 0};
+        for (uint32_t copy = 1; copy < wait.copies; ++copy) {
+          if (const auto added = inferred_.AddCopy(*slot)) owner_[*added] = {place_, copy};
+        }
+      }
     }
     ++place_;
     return waited;
   }
+  Waited Tell(const Dependencies::Wait& wait, const std::vector<uint32_t>& slots) {
+    Waited waited;
+    waited.chain = wait.chain;
+    waited.think_us = wait.think_ns / kUs;
+    waited.part = wait.part;
+    waited.asked = wait.asked;
+    std::vector<std::pair<size_t, uint32_t>> gates;
+    for (const uint32_t slot : slots) {
+      const auto& owner = owner_[slot & ~Dependencies::kWhileWriting];
+      if ((slot & Dependencies::kWhileWriting) != 0) {
+        waited.writing.push_back(owner.first);
+      } else {
+        gates.push_back(owner);
+      }
+    }
+    std::ranges::sort(gates);
+    for (const auto& [place, copy] : gates) {
+      waited.gates.push_back(place);
+      waited.gate_copies.push_back(copy);
+    }
+    return waited;
+  }
+  // A commit by thread 7, all of 100 us, which makes that a journal's thread.
+  void CommitBefore() {
+    Next(7, Op::kWrite, 0, 40, kJournal);
+    Next(7, Op::kWrite, 50, 100, kCommit);
+  }
 
   bool no_fua_ = false;
   Dependencies inferred_{64, 4};
-  std::map<uint32_t, size_t> owner_;
+  std::map<uint32_t, std::pair<size_t, uint32_t>> owner_;  // of each slot the place, and the copy
   size_t place_ = 0;
 };
 
@@ -174,7 +213,8 @@ TEST_F(DependenciesTest, AfterAReadNoCommitIsWaitedForButOneThatEndedJustBefore)
   EXPECT_THAT(Next(1, Op::kRead, 4'000, 4'100).gates, ElementsAre(0));  // 3
   Next(7, Op::kWrite, 5'000, 6'000, kJournal);                          // 4
   const Waited woken = Next(1, Op::kRead, 6'150, 6'200);
-  EXPECT_THAT(woken.gates, ElementsAre(3, 4));
+  EXPECT_THAT(woken.gates, ElementsAre(3));
+  EXPECT_THAT(woken.writing, ElementsAre(4)) << "whatever the journal writes in the replay";
   EXPECT_EQ(woken.think_us, 150);
 }
 
@@ -308,6 +348,157 @@ TEST_F(DependenciesTest, SlotsAreUsedAgain) {
     inferred.WaitOf(io, &gates);
     ASSERT_TRUE(inferred.Add(io).has_value()) << i;
   }
+}
+
+using Part = Dependencies::CommitPart;
+
+TEST_F(DependenciesTest, ACommitIsThereOnceForEachThreadThatAskedForIt) {
+  CommitBefore();                                                 // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                       // 2
+  Next(2, Op::kWrite, 310, 450, kFlagSync);                       // 3
+  const Waited begins = Next(7, Op::kWrite, 480, 600, kJournal);  // 4
+  EXPECT_EQ(begins.part, Part::kBegins);
+  EXPECT_TRUE(begins.asked);
+  EXPECT_THAT(begins.gates, ElementsAre(1, 2)) << "1 is not shared";
+  EXPECT_EQ(begins.think_us, 80);
+  ASSERT_EQ(begins.copies.size(), 1u);
+  EXPECT_THAT(begins.copies[0].gates, ElementsAre(1, 3));
+  EXPECT_EQ(begins.copies[0].think_us, 30);
+
+  const Waited more = Next(7, Op::kWrite, 485, 620, kJournal);  // 5
+  EXPECT_EQ(more.part, Part::kWithin);
+  EXPECT_THAT(more.gates, IsEmpty());
+  EXPECT_EQ(more.think_us, 85) << "from what the first of its commit waited for";
+  const Waited ends = Next(7, Op::kWrite, 630, 900, kCommit);  // 6
+  EXPECT_EQ(ends.part, Part::kEnds);
+  EXPECT_THAT(ends.gates, ElementsAre(4, 5));
+  EXPECT_THAT(ends.gate_copies, ElementsAre(0, 0));
+  EXPECT_EQ(ends.think_us, 10);
+  ASSERT_EQ(ends.copies.size(), 1u);
+  EXPECT_THAT(ends.copies[0].gates, ElementsAre(4, 5));
+  EXPECT_THAT(ends.copies[0].gate_copies, ElementsAre(1, 1));
+
+  const Waited second = Next(2, Op::kRead, 1'000, 1'100);
+  EXPECT_THAT(second.gates, ElementsAre(3, 6));
+  EXPECT_THAT(second.gate_copies, ElementsAre(0, 1)) << "its own copy of the commit";
+  const Waited first = Next(1, Op::kRead, 1'300, 1'400);
+  EXPECT_THAT(first.gates, ElementsAre(2, 6));
+  EXPECT_THAT(first.gate_copies, ElementsAre(0, 0));
+  EXPECT_EQ(first.think_us, 400);
+}
+
+TEST_F(DependenciesTest, WhoAskedWhileTheJournalWasBusyIsServedWhenThatEnds) {
+  CommitBefore();                                                   // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                         // 2
+  Next(7, Op::kWrite, 410, 500, kJournal);                          // 3: for thread 1
+  Next(2, Op::kWrite, 420, 600, kFlagSync);                         // 4
+  Next(7, Op::kWrite, 510, 5'000, kCommit);                         // 5
+  const Waited next = Next(7, Op::kWrite, 5'030, 5'100, kJournal);  // 6
+  EXPECT_TRUE(next.asked);
+  EXPECT_THAT(next.copies, IsEmpty()) << "thread 1 has been served";
+  EXPECT_THAT(next.gates, ElementsAre(4)) << "not 5: it comes after whichever is under way";
+  EXPECT_EQ(next.think_us, 30) << "from the end of the commit before, as that came later";
+}
+
+TEST_F(DependenciesTest, WhoCannotHaveCausedACommitDidNotAskForIt) {
+  const auto asks = [this](int64_t from_us) {
+    const Waited begins = Next(7, Op::kWrite, from_us, from_us + 10, kJournal);
+    EXPECT_EQ(begins.part, Part::kBegins);
+    Next(7, Op::kWrite, from_us + 20, from_us + 100, kCommit);
+    return begins.asked;
+  };
+  CommitBefore();
+  Next(1, Op::kWrite, 1'000, 1'100, kFlagSync);
+  EXPECT_FALSE(asks(1'501)) << "more than 400 us after its write, and the journal at rest";
+  Next(1, Op::kWrite, 2'000, 2'100, kFlagSync);
+  Next(1, Op::kRead, 2'150, 2'200);
+  EXPECT_FALSE(asks(2'300)) << "its last I/O is a read";
+  Next(1, Op::kWrite, 3'000, 3'900, kFlagSync);
+  EXPECT_FALSE(asks(3'200)) << "its write is in flight";
+  IoRecord elsewhere = Io(Op::kWrite, 5'000 * kUs, 5'100 * kUs, 0, 4096);
+  elsewhere.device = 1;
+  elsewhere.pid = 1;
+  elsewhere.flags = kFlagSync;
+  Hand(elsewhere);
+  EXPECT_FALSE(asks(5'200)) << "on another device";
+  Next(1, Op::kWrite, 6'000, 6'100, kFlagSync);
+  EXPECT_TRUE(asks(6'500));
+  EXPECT_FALSE(asks(6'650)) << "it has been served";
+}
+
+TEST_F(DependenciesTest, WithoutAnAskerACommitFollowsTheOneBefore) {
+  CommitBefore();                                                    // 0, 1
+  const Waited first = Next(7, Op::kWrite, 5'000, 5'100, kJournal);  // 2
+  EXPECT_EQ(first.part, Part::kBegins);
+  EXPECT_FALSE(first.asked);
+  EXPECT_THAT(first.gates, ElementsAre(1)) << "which waited for 0";
+  Next(7, Op::kWrite, 5'110, 5'900, kCommit);  // 3
+  EXPECT_THAT(Next(7, Op::kWrite, 9'000, 9'100, kJournal).gates, ElementsAre(3));
+}
+
+TEST_F(DependenciesTest, OnlyACommitLikeThoseOfAKnownJournalMayBeShared) {
+  Next(1, Op::kWrite, 0, 100, kFlagSync);
+  EXPECT_EQ(Next(7, Op::kWrite, 110, 200, kJournal).part, Part::kNone) << "no journal's so far";
+  EXPECT_EQ(Next(7, Op::kWrite, 210, 300, kCommit).part, Part::kNone);
+  Next(1, Op::kWrite, 400, 500, kFlagSync);
+  EXPECT_EQ(Next(7, Op::kWrite, 510, 600, kCommit).part, Part::kNone) << "one write is all of it";
+  Next(1, Op::kWrite, 700, 800, kFlagSync);
+  EXPECT_EQ(Next(7, Op::kWrite, 810, 900, kJournal).part, Part::kBegins);
+}
+
+TEST_F(DependenciesTest, MoreAskersThanCopiesShareTheFirst) {
+  Dependencies many(256, 64);
+  const auto next = [&](uint32_t thread, int64_t from_us, int64_t to_us, uint32_t flags) {
+    IoRecord io = Io(Op::kWrite, from_us * kUs, to_us * kUs, 0, 4096);
+    io.pid = thread;
+    io.flags = flags;
+    many.Arrive(io, false);
+    std::vector<uint32_t> gates;
+    const Dependencies::Wait wait = many.WaitOf(io, &gates);
+    const auto slot = many.Add(io);
+    for (uint32_t copy = 1; copy < wait.copies; ++copy) many.AddCopy(*slot);
+    return std::pair(wait.copies, std::pair(*slot, gates));
+  };
+  next(7, 0, 40, kJournal);
+  next(7, 50, 100, kCommit);
+  for (uint32_t thread = 100; thread < 120; ++thread) next(thread, 200, 300 + thread, kFlagSync);
+  EXPECT_EQ(next(7, 450, 500, kJournal).first, Dependencies::kMaxCopies);
+  const uint32_t record = next(7, 510, 600, kCommit).second.first;
+  EXPECT_THAT(next(119, 1'000, 1'100, kFlagSync).second.second, testing::Contains(record));
+  EXPECT_THAT(next(100, 1'000, 1'100, kFlagSync).second.second, testing::Contains(record));
+  EXPECT_THAT(next(101, 1'000, 1'100, kFlagSync).second.second,
+              testing::Not(testing::Contains(record)));
+}
+
+// Thread 1 waits after its commit for what the next one writes, then once goes on meanwhile.
+TEST_F(DependenciesTest, AThreadWaitsForTheJournalsWritesIfItDidTheLastTime) {
+  CommitBefore();                                                    // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
+  Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
+  Next(2, Op::kWrite, 420, 510, kFlagSync);                          // 4
+  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 5
+  Next(7, Op::kWrite, 1'020, 4'000, kJournal);                       // 6: for thread 2
+  Next(7, Op::kWrite, 4'010, 5'000, kCommit);                        // 7
+  const Waited held = Next(1, Op::kWrite, 4'050, 4'200, kFlagSync);  // 8
+  EXPECT_THAT(held.gates, ElementsAre(2, 5));
+  EXPECT_THAT(held.writing, ElementsAre(6));
+  EXPECT_EQ(held.think_us, 50);
+  Next(7, Op::kWrite, 5'020, 5'100, kJournal);                        // 9: for 8
+  Next(7, Op::kWrite, 5'110, 6'000, kCommit);                         // 10
+  const Waited again = Next(1, Op::kWrite, 9'000, 9'100, kFlagSync);  // 11
+  EXPECT_THAT(again.gates, ElementsAre(8, 10));
+  EXPECT_THAT(again.writing, ElementsAre(10)) << "of that journal";
+  EXPECT_EQ(again.think_us, 3'000);
+  Next(7, Op::kWrite, 9'120, 9'200, kJournal);   // 12: for 11
+  Next(2, Op::kWrite, 9'130, 9'240, kFlagSync);  // 13
+  Next(7, Op::kWrite, 9'210, 9'500, kCommit);    // 14
+  Next(7, Op::kWrite, 9'520, 9'900, kJournal);   // 15: for thread 2
+  EXPECT_THAT(Next(1, Op::kWrite, 9'600, 9'700, kFlagSync).writing, IsEmpty())
+      << "15 is being written and it goes on";    // 16
+  Next(7, Op::kWrite, 9'910, 10'000, kCommit);    // 17
+  Next(7, Op::kWrite, 10'020, 10'100, kJournal);  // 18: for 16
+  Next(7, Op::kWrite, 10'110, 10'500, kCommit);   // 19
+  EXPECT_THAT(Next(1, Op::kWrite, 12'000, 12'100).writing, IsEmpty());
 }
 
 }  // namespace

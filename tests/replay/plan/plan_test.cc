@@ -301,5 +301,40 @@ TEST(PlanTest, WhatNothingIsKnownOfIsLeftOutByName) {
                                    Pair("no data", 1)));
 }
 
+// Two threads ask for the second commit of thread 7.
+TEST(PlanTest, ACommitThatMayBeSharedIsPlannedForEachThreadThatAskedForIt) {
+  const auto io = [](uint32_t thread, int64_t from_us, int64_t to_us, uint32_t flags) {
+    IoRecord record = Write(from_us * 1'000, to_us * 1'000);
+    record.pid = thread;
+    record.flags = flags;
+    return record;
+  };
+  constexpr uint32_t kJournal = kFlagSync | kFlagMeta;
+  constexpr uint32_t kRecord = kJournal | kFlagPreflush | kFlagFua;
+  const Planned planned =
+      All({io(7, 0, 40, kJournal), io(7, 50, 100, kRecord), io(1, 300, 400, kFlagSync),
+           io(2, 310, 450, kFlagSync), io(7, 480, 600, kJournal), io(7, 610, 900, kRecord),
+           io(2, 1'000, 1'100, kFlagSync)},
+          OneTarget(TimingRule::kClosed));
+  ASSERT_EQ(planned.steps.size(), 9u);
+  std::vector<uint64_t> ordinals;
+  for (size_t i = 0; i < planned.steps.size(); ++i) {
+    EXPECT_EQ(planned.steps[i].sequence, i);
+    ordinals.push_back(planned.steps[i].ordinal);
+  }
+  EXPECT_THAT(ordinals, testing::ElementsAre(0, 1, 2, 3, 4, 4, 5, 5, 6));
+  EXPECT_EQ(planned.steps[4].commit_copy, 0);
+  EXPECT_EQ(planned.steps[5].commit_copy, 1);
+  EXPECT_EQ(planned.steps[7].commit_part, Dependencies::CommitPart::kEnds);
+  EXPECT_TRUE(planned.steps[7].asked);
+  EXPECT_NE(planned.steps[6].gate_slot, planned.steps[7].gate_slot);
+  const PlannedIo& next = planned.steps[8];
+  EXPECT_THAT(
+      std::vector(next.required.begin(), next.required.begin() + next.required_count),
+      testing::UnorderedElementsAre(planned.steps[3].gate_slot, planned.steps[7].gate_slot));
+  EXPECT_EQ(planned.counts.planned, 7u) << "the trace's I/Os";
+  EXPECT_EQ(planned.counts.copies, 2u);
+}
+
 }  // namespace
 }  // namespace blktape
