@@ -131,6 +131,7 @@ void ClosedPacer::Take(int64_t now_ns) {
   TakeOpen(now_ns);
   FillQueue(now_ns);
   if (slots_->batch().empty()) TakeOpen(now_ns);
+  totals_->commits = queue_.commits();
 }
 
 void ClosedPacer::TakeOpen(int64_t now_ns) {
@@ -163,7 +164,6 @@ void ClosedPacer::TellLeftOut() {
     told.buffer = io.buffer;
     sink_->Done(told);
   }
-  totals_->commits = queue_.commits();
 }
 
 // Nothing can happen any more until more of the plan comes.
