@@ -40,7 +40,7 @@ SPEEDS = {"1": (120, 60, 400, 0.5, 8, 2), "2": (240, 120, 800, 1, 8, 3.2), "5": 
           "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40)}
 MEMORY, MACHINE = "memory", "machine"
 CLOSED, OPEN = "closed", "open"
-KERNEL = ("ext4lazyinit", "jbd2/", "kswapd", "kworker/")
+KERNEL = ("btrfs-", "ext4lazyinit", "jbd2/", "kswapd", "kworker/", "xfsaild/")
 FIGURES = ("wait", "mean", "p99", "length")
 
 
@@ -80,17 +80,17 @@ def figures(trace, recording=None):
             "p99": common.percentile(responses, 0.99) / 1e9, "length": (last - first) / 1e9, "ios": len(responses)}
 
 
-def live(bench, disk, workload, seed, trace):
+def live(bench, disk, workload, seed, trace, file_system="ext4"):
     point = bench.path("mnt")
     os.makedirs(point, exist_ok=True)
-    # It writes zeros where the journal will be. Left to the device, a file below takes their place out instead, and
+    # It writes zeros where ext4's journal will be. Left to the device, a file below takes their place out instead, and
     # whoever writes there first, which is the live run, waits until the machine's file system has noted it.
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", disk.device],
+    subprocess.run([*workloads.FILE_SYSTEMS[file_system][0], disk.device],
                    check=True, env={**os.environ, "UNIX_IO_NOZEROOUT": "1"})
-    subprocess.run(["mount", "-o", workloads.MOUNT, disk.device, point], check=True)
+    workloads.mount(file_system, disk.device, point)
     try:
         words = [sys.executable, HERE + "workloads.py"]
-        place = [workload, point, disk.device, "--seed", str(seed)]
+        place = [workload, point, disk.device, "--seed", str(seed), "--file-system", file_system]
         subprocess.run([*words, "prepare", *place], check=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(trace)
@@ -208,7 +208,7 @@ def predict(bench, workload, pair, options):
     for _ in range(options.rounds):
         # What is compared runs within minutes: a real disk is not the same all day.
         for name, disk in disks.items():
-            runs[name].append(live(bench, disk, workload, options.seed, bench.path(name + ".tape")))
+            runs[name].append(live(bench, disk, workload, options.seed, bench.path(name + ".tape"), options.file_system))
         for how, source, name in replays:
             replays[how, source, name] += [replay(bench, bench.path(source + ".tape"), disks[name], how)
                                            for _ in range(options.replays)]
@@ -244,6 +244,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--replays", type=int, default=1, help="of each recording")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file-system", choices=workloads.FILE_SYSTEMS, default="ext4")
     options = parser.parse_args()
     common.need_root()
     os.environ["PATH"] += ":/usr/sbin:/sbin"

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Short stretches of work that wait for their disk: workloads.py prepare|work NAME FOLDER DEVICE [--seed N].
+"""Short stretches of work that wait for their disk: workloads.py prepare|work NAME FOLDER DEVICE [--seed N]
+[--file-system NAME].
 
 FOLDER is the mount point of DEVICE. `prepare` lays out what the work needs and forgets the caches.
 """
@@ -15,16 +16,24 @@ import time
 import traceback
 
 MIB = 1 << 20
-# No access times, and no thread that makes inode tables at leisure.
-MOUNT = "noatime,noinit_itable"
+# How each file system is made and mounted: no discards, no access times, and of ext4 no thread that makes inode tables
+# at leisure.
+FILE_SYSTEMS = {"ext4": (["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
+                         "noatime,noinit_itable"),
+                "xfs": (["mkfs.xfs", "-q", "-f", "-K"], "noatime"),
+                "btrfs": (["mkfs.btrfs", "-q", "-f", "-K"], "noatime")}
 DESKTOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "desktop_workload.py")
+
+
+def mount(file_system, device, folder):
+    subprocess.run(["mount", "-t", file_system, "-o", FILE_SYSTEMS[file_system][1], device, folder], check=True)
 
 
 class Place:
     """The file system worked on."""
 
-    def __init__(self, folder, device, seed):
-        self.folder, self.device, self.seed = folder, device, seed
+    def __init__(self, folder, device, seed, file_system):
+        self.folder, self.device, self.seed, self.file_system = folder, device, seed, file_system
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -43,7 +52,7 @@ class Place:
     def forget_caches(self):
         os.sync()
         subprocess.run(["umount", self.folder], check=True)
-        subprocess.run(["mount", "-o", MOUNT, self.device, self.folder], check=True)
+        mount(self.file_system, self.device, self.folder)
 
 
 def together(*tasks):
@@ -245,9 +254,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("device")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file-system", choices=FILE_SYSTEMS, default="ext4")
     arguments = parser.parse_args()
     workload = WORKLOADS[arguments.name]()
-    place = Place(arguments.folder, arguments.device, arguments.seed)
+    place = Place(arguments.folder, arguments.device, arguments.seed, arguments.file_system)
     if arguments.phase == "prepare":
         workload.prepare(place)
         place.forget_caches()
