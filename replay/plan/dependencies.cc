@@ -163,7 +163,13 @@ void Dependencies::HappenUntil(int64_t now_ns) {
   }
 }
 
+void Dependencies::ReleaseTold() {
+  for (const uint32_t slot : told_) Release(slot);
+  told_.clear();
+}
+
 void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
+  ReleaseTold();
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
   if (!arrival_ns) return;
   if (!first_ns_) first_ns_ = arrival_ns;
@@ -288,14 +294,13 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal) {
 
 // What an I/O that nothing else explains has waited for, of other threads.
 void Dependencies::NameOthers(bool journal, Chain* chain) {
+  uint32_t writing = kNone;  // of whose journal it waits for what is being written
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
     Name(SlotFor(*commit, *chain), chain);
     // What it changes may lie in a block that the journal is writing, or not: as it did before.
     if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
-    if (chain->shares_blocks && commit->number != 0) {
-      gates_.push_back(commit->slot | kWhileWriting);
-    }
+    if (chain->shares_blocks && commit->number != 0) writing = commit->slot;
   }
   const auto unexplained = [&] {
     return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
@@ -307,12 +312,16 @@ void Dependencies::NameOthers(bool journal, Chain* chain) {
     const Slot& last = slots_[last_journal_];
     if (last.complete_ns > chain->told_ns &&
         SaturatingSubtract(arrival_ns_, last.complete_ns) <= wake_ns) {
-      Tell(last_journal_, chain);
-      const bool writing = last.commit_number != 0 && !last.commit;
-      gates_.push_back(last_journal_ | (writing ? kWhileWriting : 0));
-      chain->shares_blocks = chain->shares_blocks || writing;
+      if (last.commit_number != 0 && !last.commit) {
+        Tell(last_journal_, chain);
+        writing = last_journal_;
+        chain->shares_blocks = true;
+      } else {
+        Name(last_journal_, chain);
+      }
     }
   }
+  if (writing != kNone) gates_.push_back(writing | kWhileWriting);
   const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
   if (started != kNone) Name(started, chain);
 }
@@ -336,9 +345,8 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     // nothing but itself: else it could be for what waits for its end.
     const bool named = within ? commit == wait_commit_ : !asked || commit == 0;
     if (named) gates_.push_back(slot);
-    Release(slot);
   }
-  chain.untold.clear();
+  told_.swap(chain.untold);
 
   if (begins || !chain.any_completed || !IsForeground(io)) {
     if (!asked && last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
@@ -359,6 +367,8 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     wait_.asked = asked;
     wait_.copies = std::max<uint32_t>(1, static_cast<uint32_t>(chain.askers.size()));
   }
+  // The other copies name these once the first one has its slot, which must be none of them.
+  if (wait_.copies == 1) ReleaseTold();
   return WaitOfCopy(0, gates);
 }
 

@@ -155,6 +155,7 @@ class Dependencies {
   bool IsLater(uint32_t slot, uint32_t than) const;
   void HoldLatest(uint32_t slot, uint32_t* role);
   void Release(uint32_t slot);
+  void ReleaseTold();
 
   const uint32_t max_slots_;
   const uint32_t max_chains_;
@@ -185,6 +186,7 @@ class Dependencies {
   uint64_t wait_commit_ = 0;
   int64_t arrival_ns_ = 0;
   std::vector<uint32_t> gates_;  // those that all copies have, by their first copies
+  std::vector<uint32_t> told_;   // what its chain was told of, held until the copies have slots
 };
 
 }  // namespace blktape

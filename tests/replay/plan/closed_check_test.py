@@ -37,7 +37,7 @@ def made_up(seed, ios, tick_ns):
         if kind < 0.35:
             pass
         elif kind < 0.50:
-            op, flags = "write", rng.choice(("sync", "sync", "sync+fua", "preflush", "sync+meta"))
+            op, flags = "write", rng.choice(("sync", "sync", "sync+fua", "preflush", "sync+meta", "sync+fua+meta"))
         elif kind < 0.70:
             pid, process = rng.choice(((50, "jbd2/a"), (50, "jbd2/a"), (51, "jbd2/b")))
             op, flags = "write", rng.choice(("sync+meta",) * 3 + ("sync+fua+meta", "sync+fua+preflush+meta"))

@@ -13,8 +13,10 @@
 namespace blktape {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 constexpr int64_t kUs = 1'000;
@@ -49,20 +51,27 @@ class DependenciesTest : public testing::Test {
     if ((io.flags & kFlagDerived) == 0) {
       const Dependencies::Wait wait = inferred_.WaitOf(io, &slots);
       waited = Tell(wait, slots);
+      std::vector<uint32_t> named_later;
       for (uint32_t copy = 1; copy < wait.copies; ++copy) {
         slots.clear();
         const Dependencies::Wait other = inferred_.WaitOfCopy(copy, &slots);
         waited.copies.push_back(Tell(other, slots));
+        named_later.insert(named_later.end(), slots.begin(), slots.end());
       }
       if (const auto slot = inferred_.Add(io)) {
-        owner_[*slot] = {place_, 0};
+        Own(*slot, 0, named_later);
         for (uint32_t copy = 1; copy < wait.copies; ++copy) {
-          if (const auto added = inferred_.AddCopy(*slot)) owner_[*added] = {place_, copy};
+          if (const auto added = inferred_.AddCopy(*slot)) Own(*added, copy, named_later);
         }
       }
     }
     ++place_;
     return waited;
+  }
+  // A replay takes the copies one after another: what a later one names must mean the same then.
+  void Own(uint32_t slot, uint32_t copy, const std::vector<uint32_t>& named_later) {
+    EXPECT_THAT(named_later, Not(Contains(slot))) << "I/O " << place_ << ", copy " << copy;
+    owner_[slot] = {place_, copy};
   }
   Waited Tell(const Dependencies::Wait& wait, const std::vector<uint32_t>& slots) {
     Waited waited;
@@ -387,6 +396,21 @@ TEST_F(DependenciesTest, ACommitIsThereOnceForEachThreadThatAskedForIt) {
   EXPECT_EQ(first.think_us, 400);
 }
 
+// Nobody but the record can name the first write any more, as the second one completed later.
+TEST_F(DependenciesTest, EachCopyOfACommitRecordWaitsForItsOwnWrites) {
+  CommitBefore();                                                // 0, 1
+  Next(1, Op::kWrite, 200, 300, kFlagSync);                      // 2
+  Next(2, Op::kWrite, 210, 310, kFlagSync);                      // 3
+  Next(7, Op::kWrite, 400, 450, kJournal);                       // 4
+  Next(7, Op::kWrite, 410, 500, kJournal);                       // 5
+  const Waited record = Next(7, Op::kWrite, 510, 900, kCommit);  // 6
+  EXPECT_THAT(record.gates, ElementsAre(4, 5));
+  EXPECT_THAT(record.gate_copies, ElementsAre(0, 0));
+  ASSERT_EQ(record.copies.size(), 1U);
+  EXPECT_THAT(record.copies[0].gates, ElementsAre(4, 5));
+  EXPECT_THAT(record.copies[0].gate_copies, ElementsAre(1, 1));
+}
+
 TEST_F(DependenciesTest, WhoAskedWhileTheJournalWasBusyIsServedWhenThatEnds) {
   CommitBefore();                                                   // 0, 1
   Next(1, Op::kWrite, 300, 400, kFlagSync);                         // 2
@@ -464,10 +488,9 @@ TEST_F(DependenciesTest, MoreAskersThanCopiesShareTheFirst) {
   for (uint32_t thread = 100; thread < 120; ++thread) next(thread, 200, 300 + thread, kFlagSync);
   EXPECT_EQ(next(7, 450, 500, kJournal).first, Dependencies::kMaxCopies);
   const uint32_t record = next(7, 510, 600, kCommit).second.first;
-  EXPECT_THAT(next(119, 1'000, 1'100, kFlagSync).second.second, testing::Contains(record));
-  EXPECT_THAT(next(100, 1'000, 1'100, kFlagSync).second.second, testing::Contains(record));
-  EXPECT_THAT(next(101, 1'000, 1'100, kFlagSync).second.second,
-              testing::Not(testing::Contains(record)));
+  EXPECT_THAT(next(119, 1'000, 1'100, kFlagSync).second.second, Contains(record));
+  EXPECT_THAT(next(100, 1'000, 1'100, kFlagSync).second.second, Contains(record));
+  EXPECT_THAT(next(101, 1'000, 1'100, kFlagSync).second.second, Not(Contains(record)));
 }
 
 // Thread 1 waits after its commit for what the next one writes, then once goes on meanwhile.
