@@ -230,7 +230,7 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
   uint32_t last = kNone;
   for (size_t i = 0; i < std::min(born_, births_.size()); ++i) {
     const Chain& started = chains_[births_[i]];
-    if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || started.journals) {
+    if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || !started.works) {
       continue;
     }
     const uint32_t end = EndOf(started);
@@ -241,13 +241,15 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
 }
 
 // Which part of a commit that may be shared the thread's next I/O is. Who has not written a commit
-// record yet may be no journal's thread. A commit that is one write with its record is never
-// shared: file systems with such journals write several at a time.
+// record yet may be no journal's thread, and who flushes within a commit is none: in Btrfs whoever
+// wants durability writes the log. A commit that is one write with its record is never shared: file
+// systems with such journals write several at a time.
 Dependencies::CommitPart Dependencies::PartOf(const IoRecord& io, Chain* chain) {
   wait_commit_ = 0;
   if (!IsJournal(io)) return CommitPart::kNone;
   if (!chain->committing) {
-    chain->commit = IsCommit(io) || !chain->committed ? 0 : ++commits_begun_;
+    const bool shared = chain->committed && !chain->flushes && !IsCommit(io);
+    chain->commit = shared ? ++commits_begun_ : 0;
     wait_commit_ = chain->commit;
     return wait_commit_ != 0 ? CommitPart::kBegins : CommitPart::kNone;
   }
@@ -267,8 +269,8 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal) {
   for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
     const uint32_t number = synced_[i];
     const Chain& chain = chains_[number];
-    if (number == journal || chain.asked_commit == own.commit || !chain.synced || chain.journals ||
-        chain.out > 0 || chain.last_slot == kNone) {
+    if (number == journal || chain.asked_commit == own.commit || !chain.synced || chain.out > 0 ||
+        chain.last_slot == kNone) {
       continue;
     }
     const Slot& last = slots_[chain.last_slot];
@@ -355,12 +357,13 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   } else if (!within) {
     NameOthers(journal, &chain);
   }
-  chain.journals = chain.journals || journal;
+  chain.works = chain.works || !journal;
+  chain.flushes = chain.flushes || (chain.committing && io.op == Op::kFlush);
   if (begins) {
     chain.committing = true;
     chain.commit_from_ns = arrival_ns_;
   }
-  chain.synced = IsSyncWrite(io);
+  chain.synced = IsSyncWrite(io) && !journal;
   chain.synced_ns = arrival_ns_;
   chain.arrival_ns = arrival_ns_;
   if (wait_.part != CommitPart::kNone) {

@@ -108,12 +108,13 @@ class Dependencies {
     int64_t last_complete_ns = 0;  // of its own
     int64_t told_ns = INT64_MIN;   // latest completion it was told of
     int64_t told_host_ns = 0;      // of that one
-    bool synced = false;           // its last I/O was a sync write
+    bool synced = false;           // its last I/O was a sync write, not to a journal
     int64_t synced_ns = 0;         // when that arrived
-    bool journals = false;         // it has written to a journal
+    bool works = false;            // it has done more than write to a journal
     uint32_t out = 0;              // of its I/Os with a slot, those not complete
     bool committing = false;       // a journal's thread, until its commit record completes
     bool committed = false;        // it has written a commit record
+    bool flushes = false;          // within a commit: it is no journal's thread
     // Arrival of the first I/O of the commit under way, or of the last one.
     int64_t commit_from_ns = INT64_MIN;
     uint64_t commit = 0;         // its number, if it may be shared and its record has not arrived

@@ -48,6 +48,10 @@ def is_journal_write(io):
     return is_sync_write(io) and "meta" in io["flags"]
 
 
+def asks_for_commit(io):
+    return is_sync_write(io) and not is_journal_write(io)
+
+
 def is_commit_record(io):
     return is_journal_write(io) and bool(io["flags"] & {"preflush", "fua"})
 
@@ -99,10 +103,11 @@ class Thread:
         self.named = None       # latest completion of gates, and of its own I/Os, so far
         self.untold = []        # completed since its last arrival
         self.in_flight = 0
-        self.journals = False
+        self.works = False
         self.shares_blocks = False
         self.commits = 0            # records that completed
         self.committing = False     # until a record completes
+        self.flushes = False        # within a commit
         self.commit = None          # the number of the one under way that may be shared, until its record arrives
         self.commit_from = None     # arrival of the first I/O of the commit under way, or of the last one
         self.askers = []            # of the last commit that may be shared: (completion, ordinal, thread)
@@ -139,13 +144,13 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
 
     def end_of(thread):
         """The I/O whose completion ends what the thread did, and which copy of it."""
-        commit = commit_after(thread) if is_sync_write(thread.last[1]) else None
+        commit = commit_after(thread) if asks_for_commit(thread.last[1]) else None
         return (thread.ended, 0) if commit is None else own_copy(thread, commit)
 
     def find_askers(own, device):
         own.askers = []
         for thread in set(synced):
-            if (thread is own or thread.journals or thread.in_flight or not is_sync_write(thread.last[1]) or
+            if (thread is own or thread.in_flight or not asks_for_commit(thread.last[1]) or
                     trace[thread.ended]["device"] != device):
                 continue
             ended = saw[thread.ended][0]
@@ -188,7 +193,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         part = None
         if journal and not thread.committing:
             thread.commit = None
-            if thread.commits and not is_commit_record(io):
+            if thread.commits and not thread.flushes and not is_commit_record(io):
                 begun += 1
                 part, thread.commit = BEGINS, begun
         elif journal and thread.commit is not None:
@@ -224,7 +229,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 name(last_of_all)
         elif part is None:
             if not journal:
-                commit = commit_after(thread) if is_sync_write(thread.last[1]) else None
+                commit = commit_after(thread) if asks_for_commit(thread.last[1]) else None
                 if commit is not None:
                     name(*own_copy(thread, commit))
                     if threads[thread_of(trace[commit])].commit is not None:
@@ -241,13 +246,14 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                         name(last_journal)
             if not journal and unexplained():
                 started = [end_of(other) for other in births
-                           if other.born > arrival(thread.last[1]) and other.ended is not None and not other.journals]
+                           if other.born > arrival(thread.last[1]) and other.ended is not None and other.works]
                 started = [end for end in started if saw[end[0]][0] > thread.named]
                 if started:
                     name(*max(started, key=lambda end: when(end[0])))
         if journal and not thread.committing:
             thread.committing, thread.commit_from = True, at
-        thread.journals = thread.journals or journal
+        thread.works = thread.works or not journal
+        thread.flushes = thread.flushes or (thread.committing and io["op"] == "flush")
         thread.last = (ordinal, io)
         if part:
             commit_of[ordinal] = number

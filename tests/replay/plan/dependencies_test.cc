@@ -470,6 +470,42 @@ TEST_F(DependenciesTest, OnlyACommitLikeThoseOfAKnownJournalMayBeShared) {
   EXPECT_EQ(Next(7, Op::kWrite, 810, 900, kJournal).part, Part::kBegins);
 }
 
+// In Btrfs a program writes its own log, flushes, and writes a superblock that counts.
+TEST_F(DependenciesTest, WhoFlushesWithinACommitIsNoJournalsThread) {
+  const auto commit = [this](int64_t at_us) {
+    Next(1, Op::kWrite, at_us, at_us + 100, kFlagSync);
+    EXPECT_EQ(Next(1, Op::kWrite, at_us + 110, at_us + 200, kJournal).part, Part::kNone);
+    Next(1, Op::kFlush, at_us + 210, at_us + 500);
+    return Next(1, Op::kWrite, at_us + 510, at_us + 600, kJournal | kFlagFua);
+  };
+  EXPECT_THAT(commit(0).gates, ElementsAre(2));
+  const Waited superblock = commit(1'000);
+  EXPECT_THAT(superblock.gates, ElementsAre(6)) << "the flush";
+  EXPECT_EQ(superblock.think_us, 10);
+}
+
+TEST_F(DependenciesTest, AfterItsOwnCommitRecordAThreadWaitsForNoOthers) {
+  Next(2, Op::kRead, 0, 50);                 // 0
+  Next(1, Op::kWrite, 10, 100, kFlagSync);   // 1
+  Next(1, Op::kWrite, 110, 600, kCommit);    // 2
+  Next(2, Op::kWrite, 620, 700, kFlagSync);  // 3
+  Next(2, Op::kWrite, 710, 1'200, kCommit);  // 4
+  const Waited next = Next(1, Op::kRead, 2'000, 2'100);
+  EXPECT_THAT(next.gates, ElementsAre(2));
+  EXPECT_EQ(next.think_us, 1'400);
+}
+
+// A shell starts a program that writes to the journal itself.
+TEST_F(DependenciesTest, AProgramThatWasStartedMayEndWithACommitOfItsOwn) {
+  Next(1, Op::kRead, 0, 100);                    // 0: the shell
+  Next(3, Op::kWrite, 2'000, 3'000, kFlagSync);  // 1
+  Next(3, Op::kWrite, 3'050, 4'000, kCommit);    // 2
+  Next(7, Op::kWrite, 4'100, 5'000, kCommit);    // 3: a thread that does nothing else
+  const Waited next = Next(1, Op::kRead, 8'000, 8'100);
+  EXPECT_THAT(next.gates, ElementsAre(0, 2));
+  EXPECT_EQ(next.think_us, 4'000);
+}
+
 TEST_F(DependenciesTest, MoreAskersThanCopiesShareTheFirst) {
   Dependencies many(256, 64);
   const auto next = [&](uint32_t thread, int64_t from_us, int64_t to_us, uint32_t flags) {
