@@ -244,7 +244,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--replays", type=int, default=1, help="of each recording")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--file-system", choices=workloads.FILE_SYSTEMS, default="ext4")
+    parser.add_argument("--file-system", choices=workloads.FILE_SYSTEMS, default="ext4",
+                        help="in which the work is done")
     options = parser.parse_args()
     common.need_root()
     os.environ["PATH"] += ":/usr/sbin:/sbin"
