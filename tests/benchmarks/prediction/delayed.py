@@ -121,13 +121,13 @@ def predict(bench, workload, pair, options):
         script += ["live /dev/loop%d /out/%s-%d.tape" % (numbers[name], name, run) for name in names]
         script += ["replay /dev/loop%d /out/%s-%d.tape /out/%s-%s-%s-%d.tape %s" % (
             numbers[name], source, run, how, source, name, run, "--closed" if how == prediction.CLOSED else "--timed")
-                   for how, source, name in prediction.crossings(names)]
+                   for how, source, name in prediction.crossings(options.loops, names)]
     result = guest.Guest(programs=PROGRAMS, modules=MODULES, files=files, memory_mib=2048, timeout_s=3600).run(
         "\n".join(script)).check()
     runs = {name: [prediction.figures(result.path("%s-%d.tape" % (name, run))) for run in rounds] for name in names}
     replays = {(how, source, name): [prediction.figures(result.path("%s-%s-%s-%d.tape" % (how, source, name, run)),
                                                         result.path("%s-%d.tape" % (source, run))) for run in rounds]
-               for how, source, name in prediction.crossings(names)}
+               for how, source, name in prediction.crossings(options.loops, names)}
     return prediction.compare(workload, runs, replays)
 
 
@@ -135,6 +135,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--pairs", default="8/8/12:40/40/60", help="FAST:SLOW, each READ/WRITE/FLUSH in ms")
+    parser.add_argument("--loops", default=prediction.CLOSED + "," + prediction.OPEN,
+                        help="by which each recording is replayed")
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -37,7 +37,7 @@ SIZE_MIB = 2048
 # By about how many times slower than the first they are: read, write, flush in us, ns a byte of a unit, units, ns a
 # byte of the link that all share. The link is slower than this machine can copy: else the processor would be the disk.
 SPEEDS = {"1": (120, 60, 400, 0.5, 8, 2), "2": (240, 120, 800, 1, 8, 3.2), "5": (600, 400, 2000, 2.5, 8, 8),
-          "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40)}
+          "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40), "100": (12000, 6000, 40000, 50, 4, 133)}
 MEMORY, MACHINE = "memory", "machine"
 CLOSED, OPEN = "closed", "open"
 KERNEL = ("btrfs-", "ext4lazyinit", "jbd2/", "kswapd", "kworker/", "xfsaild/")
@@ -165,9 +165,9 @@ def tell_header():
     row("workload", "run", "", *FIGURES, "ratio", "block")
 
 
-def crossings(names):
+def crossings(loops, names):
     """How each recording is replayed: the loop, the disk it was made on, the disk it is replayed on."""
-    return itertools.product((CLOSED, OPEN), names, names)
+    return list(itertools.product(loops.split(","), names, names))
 
 
 def compare(label, runs, replays):
@@ -182,7 +182,7 @@ def compare(label, runs, replays):
             "%.1f s" % truth["length"], "%.2f" % (truths["slow"]["wait"] / truths["fast"]["wait"])
             if name == "slow" else "", "")
     offs = []
-    for how in (CLOSED, OPEN):
+    for how in sorted({how for how, _, _ in replays}):
         for source in runs:
             waits = {}
             for name, truth in truths.items():
@@ -204,7 +204,7 @@ def predict(bench, workload, pair, options):
     disks = {name: make_disk(bench, name, speed, options)
              for name, speed in zip(("fast", "slow"), pair.split(":"))}
     runs = {name: [] for name in disks}
-    replays = {crossing: [] for crossing in crossings(disks)}
+    replays = {crossing: [] for crossing in crossings(options.loops, disks)}
     for _ in range(options.rounds):
         # What is compared runs within minutes: a real disk is not the same all day.
         for name, disk in disks.items():
@@ -219,7 +219,7 @@ def predict(bench, workload, pair, options):
 
 def tell_medians(offs):
     """Over workloads: of the absolute values, with which sign they mostly are."""
-    for how in (CLOSED, OPEN):
+    for how in sorted({how for how, _, _, _ in offs}):
         for source in ("fast", "slow"):
             cells = []
             for key in (*FIGURES, "ratio"):
@@ -239,11 +239,12 @@ def alone():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,build")
-    parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30: so many times slower; of two real disks: memory:machine")
+    parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30, 100: so many times slower; of two real disks: memory:machine")
     parser.add_argument("--folder", default="/var/tmp", help="on the machine's disk, where `machine` has its file")
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--replays", type=int, default=1, help="of each recording")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--loops", default=CLOSED + "," + OPEN, help="by which each recording is replayed")
     parser.add_argument("--file-system", choices=workloads.FILE_SYSTEMS, default="ext4",
                         help="in which the work is done")
     options = parser.parse_args()
