@@ -137,7 +137,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
     chain.last = added;
     LookAt(chain_number);
   }
-  if (copy != nullptr && step.commit_part == Dependencies::CommitPart::kEnds) {
+  if (copy != nullptr && Dependencies::Ends(step.commit_part)) {
     End(chain_number - kMaxChains);
   }
 }
@@ -145,7 +145,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
 // None: not needed, as it is another copy of what belongs to no commit that is known.
 uint32_t GatedQueue::ChainFor(const PlannedIo& step) {
   if (step.commit_part == Dependencies::CommitPart::kNone) return step.chain;
-  if (step.commit_part == Dependencies::CommitPart::kBegins) {
+  if (Dependencies::Begins(step.commit_part)) {
     return kMaxChains + Begin(step);
   }
   const uint32_t coming = journals_[step.chain].coming[step.commit_copy];
@@ -160,7 +160,10 @@ uint32_t GatedQueue::Begin(const PlannedIo& step) {
   coming = free_copy_;
   BLKTAPE_CHECK(coming != kNone);
   free_copy_ = copies_[coming].next;
-  copies_[coming] = {.asked = step.asked, .number = step.commit_copy, .journal = step.chain};
+  copies_[coming] = {.asked = step.asked,
+                     .writes = step.commit_part == Dependencies::CommitPart::kBegins,
+                     .number = step.commit_copy,
+                     .journal = step.chain};
   chains_[kMaxChains + coming] = {.opens_ns = start_ns_, .due_ns = start_ns_};
   if (step.asked && step.commit_copy == 0) ++commits_.recorded;
   return coming;
@@ -206,7 +209,7 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
   copy.state = Copy::State::kRuns;
   if (copy.asked) ++commits_.written;
   journal.running = number;
-  journal.writing = true;
+  journal.writing = copy.writes;
   uint32_t asking = journal.asking;
   journal.asking = kNone;
   bool others = false;
@@ -239,7 +242,8 @@ void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
   for (uint32_t asks = journal->asking; asks != kNone; asks = copies_[asks].next) {
     PushReady(kMaxChains + asks, now_ns);
   }
-  if (journal->writing) Wrote(journal, now_ns);
+  // Some may have waited for one that asked and now joins.
+  Wrote(journal, now_ns);
   while (joining != kNone) {
     const uint32_t next = copies_[joining].next;
     LeaveOutCopy(joining, now_ns);
@@ -251,7 +255,7 @@ void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
 bool GatedQueue::IsWriting(const Journal& journal) const {
   if (journal.running != kNone) return journal.writing;
   for (uint32_t asks = journal.asking; asks != kNone; asks = copies_[asks].next) {
-    if (copies_[asks].asked) return true;
+    if (copies_[asks].asked && copies_[asks].writes) return true;
   }
   return false;
 }
@@ -347,6 +351,7 @@ void GatedQueue::LookAt(uint32_t number) {
   chain.opens_ns = std::max(chain.opens_ns, entry.opens_ns);
   Copy* const copy = CopyOf(number);
   if (copy != nullptr && copy->state == Copy::State::kWaits) {
+    chain.opens_ns += entry.io.asks_after_ns;
     Ask(number - kMaxChains);
     return;
   }
@@ -416,12 +421,12 @@ void GatedQueue::Open(uint32_t gate, int64_t complete_ns) {
     entry.opens_ns = std::max(entry.opens_ns, complete_ns);
     --entry.waits;
     // Who asks for a commit comes first: others may wait for what that writes.
-    if (entry.io.commit_part == Dependencies::CommitPart::kBegins) MoveOn(waiters_[waiter].entry);
+    if (Dependencies::Begins(entry.io.commit_part)) MoveOn(waiters_[waiter].entry);
     last = waiter;
   }
   for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
     const uint32_t entry = waiters_[waiter].entry;
-    if (entries_[entry].io.commit_part != Dependencies::CommitPart::kBegins) MoveOn(entry);
+    if (!Dependencies::Begins(entries_[entry].io.commit_part)) MoveOn(entry);
     ++free_waiters_;
   }
   if (last != kNone) {

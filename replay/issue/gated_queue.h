@@ -91,6 +91,7 @@ class GatedQueue {
     enum class State : uint8_t { kWaits, kAsks, kRuns, kJoins, kLeftOut };
     State state = State::kWaits;
     bool asked = false;
+    bool writes = true;  // something before its record
     bool whole = false;  // no more of it comes
     uint8_t number = 0;
     uint32_t journal = 0;

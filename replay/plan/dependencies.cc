@@ -16,15 +16,18 @@ constexpr int64_t kWakeNs = 200 * kNanosPerMicro;
 constexpr int64_t kFlushFollowsNs = 5 * kNanosPerMilli;
 
 // By what a thread is known. Without an id, its program's; without both, all are one.
+constexpr uint64_t kPrograms = uint64_t{1} << 40;
+
 uint64_t ThreadOf(const IoRecord& io) {
   if (io.pid) return *io.pid;
-  constexpr uint64_t kPrograms = uint64_t{1} << 40;
   return io.process ? kPrograms + *io.process : 2 * kPrograms;
 }
 
+uint64_t LogOf(const IoRecord& io) { return 3 * kPrograms + io.device; }
+
 bool IsSyncWrite(const IoRecord& io) { return io.op == Op::kWrite && IsForeground(io); }
 
-// Metadata that somebody waits for: a file system's journal, written on behalf of others.
+// Metadata that somebody waits for: a file system's journal.
 bool IsJournal(const IoRecord& io) { return IsSyncWrite(io) && (io.flags & kFlagMeta) != 0; }
 
 bool IsCommit(const IoRecord& io) {
@@ -36,10 +39,7 @@ bool IsCommit(const IoRecord& io) {
 Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains)
     : max_slots_(max_slots), max_chains_(max_chains) {}
 
-uint32_t Dependencies::ChainOf(const IoRecord& io) {
-  const uint64_t thread = ThreadOf(io);
-  const auto known = chain_of_thread_.find(thread);
-  if (known != chain_of_thread_.end()) return known->second;
+uint32_t Dependencies::NewChain(uint64_t thread) {
   uint32_t chain = static_cast<uint32_t>(chains_.size());
   if (chain < max_chains_) {
     chains_.emplace_back();
@@ -51,13 +51,53 @@ uint32_t Dependencies::ChainOf(const IoRecord& io) {
     chain_of_thread_.erase(oldest->thread);
     for (const uint32_t slot : oldest->untold) Release(slot);
     if (oldest->last_slot != kNone) Release(oldest->last_slot);
+    if (oldest->wrote_slot != kNone) Release(oldest->wrote_slot);
     *oldest = Chain();
   }
   chains_[chain].thread = thread;
-  chains_[chain].born_ns = io.arrival_ns().value_or(*first_ns_);
-  births_[born_++ % births_.size()] = chain;
   chain_of_thread_[thread] = chain;
   return chain;
+}
+
+uint32_t Dependencies::ChainOf(const IoRecord& io) {
+  const uint64_t thread = ThreadOf(io);
+  const auto known = chain_of_thread_.find(thread);
+  if (known != chain_of_thread_.end()) return known->second;
+  const uint32_t chain = NewChain(thread);
+  chains_[chain].born_ns = arrival_ns_;
+  births_[born_++ % births_.size()] = chain;
+  return chain;
+}
+
+// The log that a thread writes itself, for a commit that may be shared: as it flushes in the
+// middle, or begins with the record after a sync write. The log is at rest then, and the thread
+// comes straight from what it waited for; else the commit is its own affair. kNone for what belongs
+// to no such commit.
+uint32_t Dependencies::LogFor(const IoRecord& io, uint32_t thread) {
+  const bool journal = IsJournal(io);
+  if (!journal && io.op != Op::kFlush) return kNone;
+  const auto known = chain_of_thread_.find(LogOf(io));
+  Chain* log = known != chain_of_thread_.end() ? &chains_[known->second] : nullptr;
+  Chain& writer = chains_[thread];
+  if (log != nullptr && log->commit != 0 && log->writer == writer.thread) return known->second;
+  if (!journal || writer.committing) return kNone;
+  if (writer.writes == Writes::kUnknown && writer.synced && IsCommit(io)) {
+    writer.writes = Writes::kForItself;
+  }
+  if (writer.writes != Writes::kForItself || !writer.any_completed) return kNone;
+  const bool writes_another =
+      writer.wrote_commit != 0 && writer.wrote_slot == kNone && writer.wrote_log != LogOf(io);
+  if (writes_another) return kNone;
+  int64_t since_ns = writer.told_ns;
+  if (log != nullptr) {
+    if (log->out > 0) return kNone;
+    for (const uint32_t slot : log->untold) Tell(slot, log);
+    since_ns = std::max(since_ns, log->told_ns);
+  }
+  if (SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) return kNone;
+  if (log == nullptr) return NewChain(LogOf(io));
+  log->committing = false;  // also one whose record never came
+  return known->second;
 }
 
 void Dependencies::Hold(uint32_t slot, uint32_t* role) {
@@ -145,9 +185,13 @@ void Dependencies::Happened(uint32_t slot) {
   Hold(slot, &commit.slot);
   commit.from_ns = chain.committing ? chain.commit_from_ns : done.arrival_ns;
   commit.complete_ns = done.complete_ns;
-  commit.number = done.commit_number;
   chain.committing = false;
   chain.committed = true;
+  if (done.commit_number == 0) return;
+  const auto writer = chain_of_thread_.find(chain.writer);
+  if (writer == chain_of_thread_.end()) return;
+  Chain& waits = chains_[writer->second];
+  if (waits.wrote_commit == done.commit_number) Hold(slot, &waits.wrote_slot);
 }
 
 void Dependencies::HappenUntil(int64_t now_ns) {
@@ -212,16 +256,17 @@ const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const 
   return after_complete != nullptr ? after_complete : after_arrival;
 }
 
-// The copy that the chain asked for, or the first one.
-uint32_t Dependencies::SlotFor(const Commit& commit, const Chain& chain) const {
-  const bool its_own = commit.number != 0 && chain.asked_commit == commit.number;
-  return its_own ? CopyOf(commit.slot, chain.asked_copy) : commit.slot;
+// Of a commit record the copy that the chain asked for, or the first one.
+uint32_t Dependencies::RecordFor(uint32_t slot, const Chain& chain) const {
+  const uint64_t number = slots_[slot].commit_number;
+  return number != 0 && chain.asked_commit == number ? CopyOf(slot, chain.asked_copy) : slot;
 }
 
 // The last that a chain has waited for by now: its own I/O, or the commit after that.
 uint32_t Dependencies::EndOf(const Chain& chain) const {
+  if (chain.wrote_slot != kNone) return RecordFor(chain.wrote_slot, chain);
   const Commit* commit = chain.synced ? CommitAfter(chain) : nullptr;
-  return commit != nullptr ? SlotFor(*commit, chain) : chain.last_slot;
+  return commit != nullptr ? RecordFor(commit->slot, chain) : chain.last_slot;
 }
 
 // Of the threads that had their first I/O since the chain's last one, the end that came last: a
@@ -240,36 +285,51 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
   return last;
 }
 
-// Which part of a commit that may be shared the thread's next I/O is. Who has not written a commit
-// record yet may be no journal's thread, and who flushes within a commit is none: in Btrfs whoever
-// wants durability writes the log. A commit that is one write with its record is never shared: file
-// systems with such journals write several at a time.
-Dependencies::CommitPart Dependencies::PartOf(const IoRecord& io, Chain* chain) {
+// Which part of a commit that may be shared the next I/O of a thread, or of a log, is. Who has not
+// written a commit record yet may be no journal's thread. A commit that a journal's thread writes
+// with its record alone is not shared.
+Dependencies::CommitPart Dependencies::PartOf(const IoRecord& io, bool of_log, Chain* chain) {
   wait_commit_ = 0;
-  if (!IsJournal(io)) return CommitPart::kNone;
+  if (!of_log && !IsJournal(io)) return CommitPart::kNone;
+  const bool record = IsCommit(io);
   if (!chain->committing) {
-    const bool shared = chain->committed && !chain->flushes && !IsCommit(io);
-    chain->commit = shared ? ++commits_begun_ : 0;
-    wait_commit_ = chain->commit;
-    return wait_commit_ != 0 ? CommitPart::kBegins : CommitPart::kNone;
+    const bool for_others = chain->committed && chain->writes != Writes::kForItself && !record;
+    if (for_others) chain->writes = Writes::kForOthers;
+    if (of_log || for_others) wait_commit_ = ++commits_begun_;
+    chain->commit = record ? 0 : wait_commit_;
+    if (wait_commit_ == 0) return CommitPart::kNone;
+    return record ? CommitPart::kWhole : CommitPart::kBegins;
   }
   wait_commit_ = chain->commit;
   if (wait_commit_ == 0) return CommitPart::kNone;
-  if (!IsCommit(io)) return CommitPart::kWithin;
+  if (!record) return CommitPart::kWithin;
   chain->commit = 0;
   return CommitPart::kEnds;
 }
 
 // Of the commit that begins: the threads that had a sync write, now complete, as their last I/O,
 // when no commit had begun since; but none whose write was complete, and the journal at rest, for
-// too long to have caused it. In the order of these completions.
-void Dependencies::FindAskers(uint32_t device, uint32_t journal) {
+// too long to have caused it. And who writes it itself, if that is known. In the order of these
+// completions.
+void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer) {
   Chain& own = chains_[journal];
   own.askers.clear();
+  if (writer != kNone) {
+    Chain& chain = chains_[writer];
+    chain.asked_commit = wait_commit_;
+    // Not straight after its own I/O: it asked during the commit before, for which it waited then.
+    const bool waited = SaturatingSubtract(arrival_ns_, chain.told_ns) > 2 * kWakeNs;
+    const int64_t busy_after_ns = SaturatingSubtract(own.commit_from_ns, chain.told_ns);
+    own.askers.push_back({.number = slots_[chain.last_slot].number,
+                          .chain = writer,
+                          .complete_ns = chain.told_ns,
+                          .host_ns = chain.told_host_ns,
+                          .asks_after_ns = waited ? std::max<int64_t>(0, busy_after_ns) : 0});
+  }
   for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
     const uint32_t number = synced_[i];
     const Chain& chain = chains_[number];
-    if (number == journal || chain.asked_commit == own.commit || !chain.synced || chain.out > 0 ||
+    if (number == journal || chain.asked_commit == wait_commit_ || !chain.synced || chain.out > 0 ||
         chain.last_slot == kNone) {
       continue;
     }
@@ -279,7 +339,7 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal) {
         SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) {
       continue;
     }
-    chains_[number].asked_commit = own.commit;
+    chains_[number].asked_commit = wait_commit_;
     own.askers.push_back({.slot = chain.last_slot,
                           .number = last.number,
                           .chain = number,
@@ -299,10 +359,10 @@ void Dependencies::NameOthers(bool journal, Chain* chain) {
   uint32_t writing = kNone;  // of whose journal it waits for what is being written
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
-    Name(SlotFor(*commit, *chain), chain);
+    Name(RecordFor(commit->slot, *chain), chain);
     // What it changes may lie in a block that the journal is writing, or not: as it did before.
     if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
-    if (chain->shares_blocks && commit->number != 0) writing = commit->slot;
+    if (chain->shares_blocks && slots_[commit->slot].commit_number != 0) writing = commit->slot;
   }
   const auto unexplained = [&] {
     return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
@@ -328,17 +388,32 @@ void Dependencies::NameOthers(bool journal, Chain* chain) {
   if (started != kNone) Name(started, chain);
 }
 
+void Dependencies::WaitedForOwnCommit(Chain* chain) {
+  if (chain->wrote_slot == kNone) return;
+  told_.push_back(std::exchange(chain->wrote_slot, kNone));
+  chain->wrote_commit = 0;
+}
+
 Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
   arrival_ns_ = *io.arrival_ns();
-  const uint32_t number = ChainOf(io);
-  Chain& chain = chains_[number];
-  chain.last_seen = ++arrivals_;
   gates_.clear();
-  wait_ = {.chain = number, .part = PartOf(io, &chain)};
+  writers_gates_.clear();
+  const uint32_t thread = ChainOf(io);
+  chains_[thread].last_seen = ++arrivals_;
+  for (const uint32_t slot : chains_[thread].untold) Tell(slot, &chains_[thread]);
+  if (chains_[thread].wrote_slot != kNone) {
+    writers_gates_.push_back(RecordFor(chains_[thread].wrote_slot, chains_[thread]));
+    Tell(writers_gates_.back(), &chains_[thread]);
+  }
+  const uint32_t log = LogFor(io, thread);
+  const uint32_t number = log != kNone ? log : thread;
+  Chain& chain = chains_[number];
+  chain.last_seen = arrivals_;
+  wait_ = {.chain = number, .part = PartOf(io, log != kNone, &chain)};
   const bool journal = IsJournal(io);
   const bool begins = journal && !chain.committing;
   for (const uint32_t slot : chain.untold) Tell(slot, &chain);
-  if (wait_.part == CommitPart::kBegins) FindAskers(io.device, number);
+  if (Begins(wait_.part)) FindAskers(io.device, number, log != kNone ? thread : kNone);
   const bool within = wait_.part == CommitPart::kWithin || wait_.part == CommitPart::kEnds;
   const bool asked = wait_.part != CommitPart::kNone && !chain.askers.empty();
   for (const uint32_t slot : chain.untold) {
@@ -349,6 +424,22 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     if (named) gates_.push_back(slot);
   }
   told_.swap(chain.untold);
+  Chain& writer = chains_[thread];
+  if (log == kNone) {
+    gates_.insert(gates_.end(), writers_gates_.begin(), writers_gates_.end());
+    WaitedForOwnCommit(&writer);
+  } else if (begins) {
+    writers_gates_.insert(writers_gates_.end(), writer.untold.begin(), writer.untold.end());
+    // Also if the thread was told of it before: the copy follows nothing else of its chain.
+    if (std::ranges::find(writer.untold, writer.last_slot) == writer.untold.end()) {
+      writers_gates_.push_back(writer.last_slot);
+    }
+    WaitedForOwnCommit(&writer);
+    writer.wrote_commit = wait_commit_;
+    writer.wrote_log = LogOf(io);
+    writer.synced = false;
+    chain.writer = writer.thread;
+  }
 
   if (begins || !chain.any_completed || !IsForeground(io)) {
     if (!asked && last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
@@ -358,7 +449,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     NameOthers(journal, &chain);
   }
   chain.works = chain.works || !journal;
-  chain.flushes = chain.flushes || (chain.committing && io.op == Op::kFlush);
+  if (chain.committing && io.op == Op::kFlush) chain.writes = Writes::kForItself;
   if (begins) {
     chain.committing = true;
     chain.commit_from_ns = arrival_ns_;
@@ -387,7 +478,11 @@ Dependencies::Wait Dependencies::WaitOfCopy(uint32_t copy, std::vector<uint32_t>
   }
   if (wait.asked) {
     const Asker& asker = chain.askers[copy];
-    if (wait.part == CommitPart::kBegins) gates->push_back(asker.slot);
+    if (Begins(wait.part) && asker.slot != kNone) gates->push_back(asker.slot);
+    if (Begins(wait.part) && asker.slot == kNone) {
+      wait.asks_after_ns = asker.asks_after_ns;
+      gates->insert(gates->end(), writers_gates_.begin(), writers_gates_.end());
+    }
     if (asker.complete_ns > from_ns) {
       from_ns = asker.complete_ns;
       wait.host_ns = asker.host_ns;
@@ -413,14 +508,13 @@ std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
   if (!io.complete_ns) return std::nullopt;
   const std::optional<uint32_t> slot = TakeSlot();
   if (!slot) return std::nullopt;
-  const uint32_t chain = ChainOf(io);
-  ++chains_[chain].out;
+  ++chains_[wait_.chain].out;
   slots_[*slot] = {.number = added_++,
                    .arrival_ns = *io.arrival_ns(),
                    .complete_ns = *io.complete_ns,
                    .host_ns = host_ns,
                    .device = io.device,
-                   .chain = chain,
+                   .chain = wait_.chain,
                    .uses = 1,
                    .commit_number = wait_commit_,
                    .flush_follows = no_fua_ && io.op == Op::kWrite && (io.flags & kFlagFua) != 0,

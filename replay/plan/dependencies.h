@@ -18,7 +18,8 @@ namespace blktape {
 //
 // A commit of a journal, from its first write to its commit record, is there once for each thread
 // that asked for it: as copies, of which the replay writes those that it needs. Its I/Os are a
-// chain of their own in each copy.
+// chain of their own in each copy. Where programs write a file system's log, it has a chain of its
+// own, too, as if a thread of the device wrote it.
 //
 // An I/O that others may wait for has a slot, free again once nobody can name it any more. Memory:
 // at most `max_slots` I/Os and `max_chains` threads; an I/O beyond that gates nothing. Of more
@@ -29,7 +30,13 @@ class Dependencies {
   Dependencies(uint32_t max_slots, uint32_t max_chains);
 
   // Of a commit that may be shared.
-  enum class CommitPart : uint8_t { kNone, kBegins, kWithin, kEnds };
+  enum class CommitPart : uint8_t { kNone, kBegins, kWithin, kEnds, kWhole };
+  static bool Begins(CommitPart part) {
+    return part == CommitPart::kBegins || part == CommitPart::kWhole;
+  }
+  static bool Ends(CommitPart part) {
+    return part == CommitPart::kEnds || part == CommitPart::kWhole;
+  }
   // More threads than this that ask for one commit wait for its first copy.
   static constexpr uint32_t kMaxCopies = 16;
   // In the name of a gate: not for this I/O, but for the writes, before the record, of the commit
@@ -37,13 +44,15 @@ class Dependencies {
   static constexpr uint32_t kWhileWriting = uint32_t{1} << 31;
 
   struct Wait {
-    uint32_t chain = 0;  // of its thread, also of a commit's I/Os
+    uint32_t chain = 0;  // of its thread or its log, also of a commit's I/Os
     CommitPart part = CommitPart::kNone;
     uint32_t copies = 1;
     bool asked = false;  // a commit that somebody waited for
     // From the last completion that it waited for (or the recording's first arrival) to its own
     // arrival.
     int64_t think_ns = 0;
+    // Of the first I/O of a commit: so long after all that it waited for its thread asked for it.
+    int64_t asks_after_ns = 0;
     // As Add() was told of that completion; 0 without one.
     int64_t host_ns = 0;
   };
@@ -89,14 +98,18 @@ class Dependencies {
                                               : number > other.number;
     }
   };
-  // Whose sync write was complete when a commit began that nobody had begun since.
+  // Who waits for a commit: its sync write was complete when that began and none had begun since,
+  // or it writes the commit itself.
   struct Asker {
-    uint32_t slot = kNone;  // of that write
+    uint32_t slot = kNone;  // of that write; none of who writes it itself
     uint64_t number = 0;    // of its I/O
     uint32_t chain = 0;
     int64_t complete_ns = 0;
     int64_t host_ns = 0;
+    int64_t asks_after_ns = 0;
   };
+  // For whom a thread writes commits.
+  enum class Writes : uint8_t { kUnknown, kForOthers, kForItself };
   struct Chain {
     uint64_t thread = 0;
     uint64_t last_seen = 0;
@@ -114,19 +127,22 @@ class Dependencies {
     uint32_t out = 0;              // of its I/Os with a slot, those not complete
     bool committing = false;       // a journal's thread, until its commit record completes
     bool committed = false;        // it has written a commit record
-    bool flushes = false;          // within a commit: it is no journal's thread
+    Writes writes = Writes::kUnknown;
     // Arrival of the first I/O of the commit under way, or of the last one.
     int64_t commit_from_ns = INT64_MIN;
-    uint64_t commit = 0;         // its number, if it may be shared and its record has not arrived
-    std::vector<Asker> askers;   // of the last one
-    bool shares_blocks = false;  // with what the journal writes: it waited for that, the last time
-    uint64_t asked_commit = 0;   // the last commit that it asked for
-    uint32_t asked_copy = 0;     // which copy of it is its own
+    uint64_t commit = 0;          // its number, if it may be shared and its record has not arrived
+    std::vector<Asker> askers;    // of the last one
+    bool shares_blocks = false;   // with what the journal writes: it waited for that, the last time
+    uint64_t asked_commit = 0;    // the last commit that it asked for
+    uint32_t asked_copy = 0;      // which copy of it is its own
+    uint64_t wrote_commit = 0;    // in a log: the last one, until it has waited for that
+    uint32_t wrote_slot = kNone;  // its record, once complete
+    uint64_t wrote_log = 0;       // and the log
+    uint64_t writer = 0;          // of a log: the thread that writes the commit under way
   };
   struct Commit {
     int64_t from_ns = 0;
     int64_t complete_ns = 0;
-    uint64_t number = 0;
     uint32_t slot = kNone;
   };
   struct Flush {
@@ -135,7 +151,9 @@ class Dependencies {
     int64_t complete_ns = INT64_MIN;
   };
 
+  uint32_t NewChain(uint64_t thread);
   uint32_t ChainOf(const IoRecord& io);
+  uint32_t LogFor(const IoRecord& io, uint32_t thread);
   std::optional<uint32_t> TakeSlot();
   void Push(uint32_t slot);
   std::optional<int64_t> EndOfFlushAfter(const Slot& write) const;
@@ -144,12 +162,13 @@ class Dependencies {
   void Happened(uint32_t slot);
   void Tell(uint32_t slot, Chain* chain);
   void Name(uint32_t slot, Chain* chain);
-  CommitPart PartOf(const IoRecord& io, Chain* chain);
-  void FindAskers(uint32_t device, uint32_t journal);
+  CommitPart PartOf(const IoRecord& io, bool of_log, Chain* chain);
+  void FindAskers(uint32_t device, uint32_t journal, uint32_t writer);
   void NameOthers(bool journal, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
-  uint32_t SlotFor(const Commit& commit, const Chain& chain) const;
+  uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
+  void WaitedForOwnCommit(Chain* chain);
   uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;
   void Hold(uint32_t slot, uint32_t* role);
@@ -186,8 +205,9 @@ class Dependencies {
   Wait wait_;
   uint64_t wait_commit_ = 0;
   int64_t arrival_ns_ = 0;
-  std::vector<uint32_t> gates_;  // those that all copies have, by their first copies
-  std::vector<uint32_t> told_;   // what its chain was told of, held until the copies have slots
+  std::vector<uint32_t> gates_;          // those that all copies have, by their first copies
+  std::vector<uint32_t> writers_gates_;  // those of the copy of who writes a log's commit
+  std::vector<uint32_t> told_;  // what its chain was told of, held until the copies have slots
 };
 
 }  // namespace blktape

@@ -55,8 +55,9 @@ struct PlannedIo {
   uint32_t chain = 0;  // kClosed: I/Os of one chain keep their order
   // kTimed: when it is due, after the start. Else: think time between its gate and its due time.
   int64_t offset_ns = 0;
-  uint64_t sequence = 0;  // place in the plan, from 0
-  uint64_t ordinal = 0;   // of the record in its source
+  int64_t asks_after_ns = 0;  // kClosed: Dependencies::Wait::asks_after_ns
+  uint64_t sequence = 0;      // place in the plan, from 0
+  uint64_t ordinal = 0;       // of the record in its source
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
   std::byte* buffer = nullptr;  // filled in by the feed, for reads and writes

@@ -280,6 +280,79 @@ TEST_F(SharedCommitTest, AJournalThatDoesNotWriteHoldsNobodyUp) {
   Take(50, 2'007);
 }
 
+// As in XFS: the record is all of it.
+TEST_F(SharedCommitTest, ACommitOfOneWriteIsSharedToo) {
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  Add(Step(2, 3, 0, 8));
+  Add(Commit(Step(10, 7, 50, 2, {0}), 0, Part::kWhole));
+  Add(Commit(Step(20, 7, 20, 4, {1}), 1, Part::kWhole));
+  Add(Commit(Step(21, 7, 30, 5, {8}), 0, Part::kWhole));
+  Add(Step(30, 1, 100, 6, {2}));
+  Add(Step(40, 2, 200, 7, {4}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t third = Take(2, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(second, 2'010);
+  const uint32_t record = Take(20, 2'030);
+  queue_.Complete(third, 2'031);  // it comes too late
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(record, 3'000);
+  EXPECT_THAT(LeftOut(), testing::ElementsAre(10));
+  const uint32_t next = Take(21, 3'030);
+  Take(30, 3'100);
+  Take(40, 3'200);
+  queue_.Complete(next, 4'000);
+  EXPECT_EQ(queue_.commits().recorded, 2u);
+  EXPECT_EQ(queue_.commits().written, 2u);
+}
+
+// The second asks 40 ns after its gate: 10 ns after the first one's commit began.
+TEST_F(SharedCommitTest, WhoAsksLaterThanItsGatesOpenMayComeTooLate) {
+  PlannedIo later = Commit(Step(20, 7, 20, 4, {1}), 1, Part::kWhole);
+  later.asks_after_ns = 40;
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  Add(Commit(Step(10, 7, 30, 2, {0}), 0, Part::kWhole));
+  Add(later);
+  const uint32_t first = Take(0, kStartNs);
+  queue_.Complete(Take(1, kStartNs), 2'000);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(Take(10, 2'030), 3'000);
+  EXPECT_THAT(LeftOut(), testing::IsEmpty());
+  Take(20, 3'020);
+}
+
+TEST_F(SharedCommitTest, WhoAsksLaterThanItsGatesOpenBeginsLater) {
+  PlannedIo later = Commit(Step(20, 7, 20, 4, {1}), 0, Part::kWhole);
+  later.asks_after_ns = 40;
+  Add(Step(1, 2, 0, 1));
+  Add(later);
+  queue_.Complete(Take(1, kStartNs), 2'000);
+  Take(20, 2'060);
+}
+
+// I/O 50 waits for what copies 10 and 11 would write, until they join one that writes nothing
+// before its record.
+TEST_F(SharedCommitTest, WhoWaitsForWritesThatAreLeftOutGoesOn) {
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  Add(Step(45, 3, 0, 8));
+  AddFirstCopy();
+  Add(Commit(Step(20, 7, 20, 4, {1}), 1, Part::kWhole));
+  Add(Step(50, 4, 7, 9, {8, 3 | Dependencies::kWhileWriting}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(other, 2'005);
+  queue_.Complete(second, 2'010);
+  queue_.Complete(Take(20, 2'030), 3'000);
+  EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(10, 11));
+  Take(50, 3'007);
+}
+
 TEST_F(SharedCommitTest, ACommitWithoutAnEndEndsWhenNothingElseCanHappen) {
   Add(Step(0, 1, 0, 0));
   Add(Step(1, 2, 0, 1));

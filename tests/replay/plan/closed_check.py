@@ -14,10 +14,10 @@ WOKEN_NS = 200_000
 UNEXPLAINED_NS = 400_000
 FLUSH_FOLLOWS_NS = 5_000_000
 
-# `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN or ENDS. `writing` is the
-# journal whose writes it waits for, too, where there are any then.
-Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing gates_others")
-BEGINS, WITHIN, ENDS = "begins", "within", "ends"
+# `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN, ENDS or, of one write, WHOLE.
+# `writing` is the journal whose writes it waits for, too, where there are any then.
+Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing gates_others asks_after_ns")
+BEGINS, WITHIN, ENDS, WHOLE = "begins", "within", "ends", "whole"
 
 
 def records(rows):
@@ -104,14 +104,22 @@ class Thread:
         self.untold = []        # completed since its last arrival
         self.in_flight = 0
         self.works = False
+        self.synced = False         # its last I/O was a sync write, not to a journal
         self.shares_blocks = False
         self.commits = 0            # records that completed
         self.committing = False     # until a record completes
-        self.flushes = False        # within a commit
+        self.for_itself = None      # whether it writes commits for itself or, if False, for others
+        self.wrote = None           # the number of the last one in a log, until it waited for that
+        self.wrote_in = None        # and the log
+        self.wrote_record = None    # and its record, once complete
+        self.writer = None          # of a log: who writes the commit under way
         self.commit = None          # the number of the one under way that may be shared, until its record arrives
         self.commit_from = None     # arrival of the first I/O of the commit under way, or of the last one
         self.askers = []            # of the last commit that may be shared: (completion, ordinal, thread)
         self.asked = (None, 0)      # the number of the last commit it asked for, and its copy of that
+
+    def tell(self, completion):
+        self.named = completion if self.named is None else max(self.named, completion)
 
 
 def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
@@ -122,6 +130,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
     when = lambda n: (saw[n][0], n)  # of several at the same time the one that arrived last is last
     first = next((arrival(io) for io in trace if arrival(io) is not None), None)
     pending, threads, births = [], {}, collections.deque(maxlen=LAST)
+    chain_of = {}                             # of ordinals: the thread or log
     commits = collections.deque(maxlen=LAST)  # (began, ended, ordinal)
     synced = collections.deque(maxlen=LAST)   # threads, by the completion of sync writes
     commit_of = {}                            # of ordinals
@@ -144,13 +153,41 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
 
     def end_of(thread):
         """The I/O whose completion ends what the thread did, and which copy of it."""
-        commit = commit_after(thread) if asks_for_commit(thread.last[1]) else None
+        commit = thread.wrote_record
+        if commit is None and thread.synced:
+            commit = commit_after(thread)
         return (thread.ended, 0) if commit is None else own_copy(thread, commit)
 
-    def find_askers(own, device):
-        own.askers = []
+    def log_of(io):
+        return ("log", io["device"])
+
+    def in_log(thread, io):
+        """Whether the I/O is of a commit in the device's log that may be shared."""
+        log = threads.get(log_of(io))
+        if io["op"] == "flush" or is_journal_write(io):
+            if log and log.commit is not None and log.writer is thread:
+                return True
+        if not is_journal_write(io) or thread.committing:
+            return False
+        if thread.for_itself is None and thread.synced and is_commit_record(io):
+            thread.for_itself = True
+        if not thread.for_itself or thread.ended is None:
+            return False
+        if thread.wrote is not None and thread.wrote_record is None and thread.wrote_in != log_of(io):
+            return False
+        if log and log.in_flight:
+            return False
+        since = [thread.named] + ([log.named] + [saw[done][0] for done in log.untold] if log else [])
+        if at - max(x for x in since if x is not None) > UNEXPLAINED_NS:
+            return False
+        if log:
+            log.committing = False
+        return True
+
+    def find_askers(own, device, writer):
+        own.askers = [(writer.named, writer.ended, writer)] if writer else []
         for thread in set(synced):
-            if (thread is own or thread.in_flight or not asks_for_commit(thread.last[1]) or
+            if (thread is own or thread is writer or thread.in_flight or not thread.synced or
                     trace[thread.ended]["device"] != device):
                 continue
             ended = saw[thread.ended][0]
@@ -160,7 +197,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 own.askers.append((ended, thread.ended, thread))
         own.askers.sort(key=lambda asker: asker[:2])
         for copy, (_, _, thread) in enumerate(own.askers):
-            thread.asked = (own.commit, copy if copy < COPIES else 0)
+            thread.asked = (begun, copy if copy < COPIES else 0)
         del own.askers[COPIES:]
 
     for ordinal, io in enumerate(trace):
@@ -169,7 +206,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
             continue
         while pending and pending[0][0] <= at:
             done = heapq.heappop(pending)[1]
-            thread = threads[thread_of(trace[done])]
+            thread = threads[chain_of[done]]
             thread.in_flight -= 1
             thread.untold.append(done)
             thread.ended = max((x for x in (thread.ended, done) if x is not None), key=when)
@@ -183,65 +220,82 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 commits.append((began, saw[done][0], done))
                 thread.committing = False
                 thread.commits += 1
+                if thread.writer and thread.writer.wrote == commit_of.get(done):
+                    thread.writer.wrote_record = done
         if not replayed(io):
             continue
-        thread = threads.get(thread_of(io))
-        if thread is None:
-            thread = threads[thread_of(io)] = Thread(at)
-            births.append(thread)
+        doer = threads.get(thread_of(io))
+        if doer is None:
+            doer = threads[thread_of(io)] = Thread(at)
+            births.append(doer)
         journal = is_journal_write(io)
+        for done in doer.untold:
+            doer.tell(saw[done][0])
+        own_commit = None
+        if doer.wrote_record is not None:
+            own_commit = own_copy(doer, doer.wrote_record)
+            doer.tell(saw[own_commit[0]][0])
+        key, thread = thread_of(io), doer
+        logged = in_log(doer, io)
+        if logged:
+            key = log_of(io)
+            thread = threads.setdefault(key, Thread(at))
+        chain_of[ordinal] = key
+        begins = journal and not thread.committing
         part = None
-        if journal and not thread.committing:
+        if begins:
             thread.commit = None
-            if thread.commits and not thread.flushes and not is_commit_record(io):
+            if not logged and thread.commits and not thread.for_itself and not is_commit_record(io):
+                thread.for_itself = False
+            if logged or thread.commits and thread.for_itself is False and not is_commit_record(io):
                 begun += 1
-                part, thread.commit = BEGINS, begun
-        elif journal and thread.commit is not None:
+                part = WHOLE if is_commit_record(io) else BEGINS
+        elif (journal or logged) and thread.commit is not None:
             part = ENDS if is_commit_record(io) else WITHIN
-        number = thread.commit if part else None
-        if part == ENDS:
-            thread.commit = None
+        number = begun if part in (BEGINS, WHOLE) else thread.commit if part else None
+        if begins or part == ENDS:
+            thread.commit = number if part == BEGINS else None
 
         gates, writing = [], None
 
-        def tell(gate):
-            thread.named = max((x for x in (thread.named, saw[gate][0]) if x is not None))
-
         def name(gate, copy=0):
             gates.append((gate, copy))
-            tell(gate)
+            thread.tell(saw[gate][0])
 
         def unexplained():
             return at - thread.named > UNEXPLAINED_NS
 
         untold, thread.untold = thread.untold, []
         for done in untold:
-            tell(done)
-        if part == BEGINS:
-            find_askers(thread, io["device"])
+            thread.tell(saw[done][0])
+        if part in (BEGINS, WHOLE):
+            find_askers(thread, io["device"], doer if logged else None)
         asked = bool(part and thread.askers)
         for done in untold:
             own = commit_of.get(done)  # nobody else's are its own I/Os
             if (own == number if part in (WITHIN, ENDS) else not asked or own is None):
                 gates.append((done, 0))
-        if thread.ended is None or not is_foreground(io) or (journal and not thread.committing):
+        if own_commit is not None and not logged:
+            gates.append(own_commit)
+            doer.wrote = doer.wrote_record = None
+        if thread.ended is None or not is_foreground(io) or begins:
             if not asked and last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
                 name(last_of_all)
         elif part is None:
             if not journal:
-                commit = commit_after(thread) if asks_for_commit(thread.last[1]) else None
+                commit = commit_after(thread) if thread.synced else None
                 if commit is not None:
                     name(*own_copy(thread, commit))
-                    if threads[thread_of(trace[commit])].commit is not None:
+                    if threads[chain_of[commit]].commit is not None:
                         thread.shares_blocks = False
                     if thread.shares_blocks and commit in commit_of:
-                        writing = thread_of(trace[commit])
+                        writing = chain_of[commit]
             if unexplained() and last_journal is not None:
                 if at - saw[last_journal][0] <= (2 * WOKEN_NS if journal else WOKEN_NS):
                     if last_journal in commit_of and not is_commit_record(trace[last_journal]):
-                        tell(last_journal)
+                        thread.tell(saw[last_journal][0])
                         thread.shares_blocks = True
-                        writing = thread_of(trace[last_journal])
+                        writing = chain_of[last_journal]
                     else:
                         name(last_journal)
             if not journal and unexplained():
@@ -250,23 +304,34 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 started = [end for end in started if saw[end[0]][0] > thread.named]
                 if started:
                     name(*max(started, key=lambda end: when(end[0])))
-        if journal and not thread.committing:
+        writers_gates = [(done, 0) for done in {doer.ended, *doer.untold}] + ([own_commit] if own_commit is not None else [])
+        before, asks_after_ns = thread.commit_from, 0
+        if logged and begins and before is not None and at - doer.named > UNEXPLAINED_NS:
+            asks_after_ns = max(0, before - doer.named)
+        if begins:
             thread.committing, thread.commit_from = True, at
-        thread.works = thread.works or not journal
-        thread.flushes = thread.flushes or (thread.committing and io["op"] == "flush")
-        thread.last = (ordinal, io)
+            if logged:
+                thread.writer, doer.wrote, doer.wrote_in, doer.wrote_record, doer.synced = doer, number, key, None, False
+        if not logged:
+            thread.works = thread.works or not journal
+            if thread.committing and io["op"] == "flush":
+                thread.for_itself = True
+            thread.synced = asks_for_commit(io)
+            thread.last = (ordinal, io)
         if part:
             commit_of[ordinal] = number
         for copy in range(max(1, len(thread.askers)) if part else 1):
             own = [(gate, copy if part and commit_of.get(gate) == number else of) for gate, of in gates]
             since = [first, thread.named]
             if asked:
-                since.append(thread.askers[copy][0])
-                if part == BEGINS:
-                    own.append((thread.askers[copy][1], 0))
+                ended, last, asker = thread.askers[copy]
+                since.append(ended)
+                if part in (BEGINS, WHOLE):
+                    own += writers_gates if logged and asker is doer else [(last, 0)]
+            of_writer = bool(asked and logged and thread.askers[copy][2] is doer)
             think_ns = max(0, at - max(x for x in since if x is not None))
-            yield Wait(ordinal, copy, thread_of(io), own, think_ns, part, asked, writing,
-                       io["complete"] is not None)
+            yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing,
+                       io["complete"] is not None, asks_after_ns if of_writer else 0)
         if io["complete"] is not None:
             thread.in_flight += 1
             heapq.heappush(pending, (saw[ordinal][1], ordinal))
@@ -286,6 +351,7 @@ class Copy(Chain):
         super().__init__(start)
         self.journal, self.asked = journal, asked
         self.state = "waits"
+        self.writes = True      # something before its record
         self.whole = False
         self.undone = 0
 
@@ -298,7 +364,7 @@ class Journal:
         self.asking, self.joining, self.parked = [], [], []
 
     def is_writing(self):
-        return self.writing if self.running else any(copy.asked for copy in self.asking)
+        return self.writing if self.running else any(copy.asked and copy.writes for copy in self.asking)
 
 
 class Replay:
@@ -315,12 +381,13 @@ class Replay:
         open_copies = collections.defaultdict(dict)
         for place, wait in enumerate(planned):
             chain = self.chains.get(wait.thread)
-            if wait.part == BEGINS:
+            if wait.part in (BEGINS, WHOLE):
                 if wait.copy == 0:
                     for copy in open_copies[wait.thread].values():
                         copy.whole = True
                     open_copies[wait.thread].clear()
                 chain = open_copies[wait.thread][wait.copy] = Copy(start, self.journals[wait.thread], wait.asked)
+                chain.writes, chain.whole = wait.part == BEGINS, wait.part == WHOLE
             elif wait.part:
                 chain = open_copies[wait.thread][wait.copy]
                 chain.whole = chain.whole or wait.part == ENDS
@@ -378,7 +445,8 @@ class Replay:
 
     def open(self, chain, wait):
         chain.opens = max([chain.opens, *(self.done[gate] for gate in wait.gates)])
-        if wait.part == BEGINS:
+        if wait.part in (BEGINS, WHOLE):
+            chain.opens += wait.asks_after_ns
             chain.state = "asks"
             chain.journal.asking.append(chain)
             if not chain.journal.running:
@@ -392,10 +460,10 @@ class Replay:
     def take(self, chain, at):
         chain.scheduled = None
         _, wait = chain.queue.popleft()
-        if wait.part == BEGINS:
+        if wait.part in (BEGINS, WHOLE):
             journal = chain.journal
             chain.opens = max(chain.opens, journal.rests_since or self.start)
-            chain.state, journal.running, journal.writing = "runs", chain, True
+            chain.state, journal.running, journal.writing = "runs", chain, chain.writes
             others = [copy for copy in journal.asking if copy is not chain]
             for copy in others:
                 copy.scheduled = None
@@ -438,8 +506,7 @@ class Replay:
         journal.running, journal.rests_since = None, copy.end
         for asks in journal.asking:
             self.schedule(asks, copy.end)
-        if journal.writing:
-            self.wrote(journal, copy.end)
+        self.wrote(journal, copy.end)
         joining, journal.joining = journal.joining, []
         for joined in joining:
             joined.state = "left out"
@@ -459,5 +526,5 @@ class Replay:
     def open_gate(self, key, at):
         self.done[key] = at
         # Who asks for a commit comes first: others may wait for what that writes.
-        for chain in sorted(self.waiting.pop(key, []), key=lambda chain: chain.queue[0][1].part != BEGINS):
+        for chain in sorted(self.waiting.pop(key, []), key=lambda chain: chain.queue[0][1].part not in (BEGINS, WHOLE)):
             self.look_at(chain)

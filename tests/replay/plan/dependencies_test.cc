@@ -30,6 +30,7 @@ class DependenciesTest : public testing::Test {
   struct Waited {
     uint32_t chain = 0;
     int64_t think_us = 0;
+    int64_t asks_after_us = 0;
     std::vector<size_t> gates;    // ascending; of commits the first copies
     std::vector<size_t> writing;  // in whose place what its journal writes is waited for
     Dependencies::CommitPart part = Dependencies::CommitPart::kNone;
@@ -77,6 +78,7 @@ class DependenciesTest : public testing::Test {
     Waited waited;
     waited.chain = wait.chain;
     waited.think_us = wait.think_ns / kUs;
+    waited.asks_after_us = wait.asks_after_ns / kUs;
     waited.part = wait.part;
     waited.asked = wait.asked;
     std::vector<std::pair<size_t, uint32_t>> gates;
@@ -470,18 +472,99 @@ TEST_F(DependenciesTest, OnlyACommitLikeThoseOfAKnownJournalMayBeShared) {
   EXPECT_EQ(Next(7, Op::kWrite, 810, 900, kJournal).part, Part::kBegins);
 }
 
-// In Btrfs a program writes its own log, flushes, and writes a superblock that counts.
-TEST_F(DependenciesTest, WhoFlushesWithinACommitIsNoJournalsThread) {
-  const auto commit = [this](int64_t at_us) {
-    Next(1, Op::kWrite, at_us, at_us + 100, kFlagSync);
-    EXPECT_EQ(Next(1, Op::kWrite, at_us + 110, at_us + 200, kJournal).part, Part::kNone);
-    Next(1, Op::kFlush, at_us + 210, at_us + 500);
-    return Next(1, Op::kWrite, at_us + 510, at_us + 600, kJournal | kFlagFua);
-  };
-  EXPECT_THAT(commit(0).gates, ElementsAre(2));
-  const Waited superblock = commit(1'000);
-  EXPECT_THAT(superblock.gates, ElementsAre(6)) << "the flush";
-  EXPECT_EQ(superblock.think_us, 10);
+// In Btrfs a program writes the log, flushes, and writes a superblock that counts. That one does is
+// known after its first commit.
+TEST_F(DependenciesTest, ACommitOfWhoWritesTheLogItselfIsAChainOfItsOwn) {
+  Next(1, Op::kWrite, 0, 100, kFlagSync);  // 0
+  EXPECT_EQ(Next(1, Op::kWrite, 110, 200, kJournal).part, Part::kNone);
+  Next(1, Op::kFlush, 210, 500);
+  EXPECT_EQ(Next(1, Op::kWrite, 510, 600, kJournal | kFlagFua).part, Part::kNone);  // 3
+  const uint32_t own = Next(1, Op::kWrite, 1'000, 1'100, kFlagSync).chain;          // 4
+
+  const Waited begins = Next(1, Op::kWrite, 1'130, 1'200, kJournal);  // 5
+  EXPECT_EQ(begins.part, Part::kBegins);
+  EXPECT_TRUE(begins.asked) << "by who writes it";
+  EXPECT_NE(begins.chain, own);
+  EXPECT_THAT(begins.gates, ElementsAre(4));
+  EXPECT_EQ(begins.think_us, 30);
+  const Waited flush = Next(1, Op::kFlush, 1'210, 1'500);  // 6
+  EXPECT_EQ(flush.part, Part::kWithin);
+  EXPECT_EQ(flush.chain, begins.chain);
+  EXPECT_THAT(flush.gates, ElementsAre(5));
+  const Waited superblock = Next(1, Op::kWrite, 1'520, 1'600, kJournal | kFlagFua);  // 7
+  EXPECT_EQ(superblock.part, Part::kEnds);
+  EXPECT_THAT(superblock.gates, ElementsAre(6));
+  EXPECT_EQ(superblock.think_us, 20);
+
+  const Waited next = Next(1, Op::kRead, 2'000, 2'050);  // 8
+  EXPECT_EQ(next.chain, own);
+  EXPECT_THAT(next.gates, ElementsAre(4, 7));
+  EXPECT_EQ(next.think_us, 400);
+  EXPECT_THAT(Next(1, Op::kRead, 2'100, 2'150).gates, ElementsAre(8));
+}
+
+// In XFS the log is written by one of those who fsync, for all of them.
+TEST_F(DependenciesTest, WhoFsyncsBesideTheOneThatWritesTheLogHasACopyOfItsCommit) {
+  Next(1, Op::kRead, 0, 50);                                  // 0
+  Next(2, Op::kRead, 10, 60);                                 // 1
+  Next(1, Op::kWrite, 100, 200, kFlagSync);                   // 2
+  Next(2, Op::kWrite, 110, 190, kFlagSync);                   // 3
+  const Waited log = Next(1, Op::kWrite, 220, 600, kCommit);  // 4
+  EXPECT_EQ(log.part, Part::kWhole);
+  EXPECT_THAT(log.gates, ElementsAre(3)) << "the copy of thread 2, whose write came first";
+  EXPECT_EQ(log.think_us, 30);
+  ASSERT_EQ(log.copies.size(), 1u);
+  EXPECT_THAT(log.copies[0].gates, ElementsAre(2));
+  EXPECT_EQ(log.copies[0].think_us, 20);
+  const Waited other = Next(2, Op::kWrite, 700, 800, kFlagSync);  // 5
+  EXPECT_THAT(other.gates, ElementsAre(3, 4));
+  EXPECT_THAT(other.gate_copies, ElementsAre(0, 0));
+  const Waited writer = Next(1, Op::kWrite, 750, 850, kFlagSync);  // 6
+  EXPECT_THAT(writer.gates, ElementsAre(2, 4));
+  EXPECT_THAT(writer.gate_copies, ElementsAre(0, 1));
+  const Waited next = Next(2, Op::kWrite, 860, 1'400, kCommit);  // 7
+  EXPECT_EQ(next.chain, log.chain) << "that of the device, whoever writes";
+  EXPECT_THAT(next.gates, ElementsAre(5));
+  ASSERT_EQ(next.copies.size(), 1u);
+  EXPECT_THAT(next.copies[0].gates, ElementsAre(6));
+}
+
+TEST_F(DependenciesTest, OnlyTheLogsNextCommitStraightAfterItsWritersIoMayBeShared) {
+  Next(1, Op::kRead, 0, 50);
+  Next(2, Op::kRead, 0, 50);
+  Next(1, Op::kWrite, 100, 200, kFlagSync);
+  const Waited late = Next(1, Op::kWrite, 601, 700, kCommit);
+  EXPECT_EQ(late.part, Part::kNone) << "401 us: it has not only waited";
+  EXPECT_THAT(Next(1, Op::kWrite, 800, 900, kFlagSync).gates, Contains(3));
+  EXPECT_EQ(Next(1, Op::kWrite, 1'300, 2'000, kCommit).part, Part::kWhole);
+  Next(2, Op::kWrite, 1'400, 1'500, kFlagSync);
+  EXPECT_EQ(Next(2, Op::kWrite, 1'510, 1'600, kCommit).part, Part::kNone) << "beside another one";
+  Next(2, Op::kWrite, 1'610, 1'700, kFlagSync);
+  EXPECT_EQ(Next(2, Op::kWrite, 2'400, 2'500, kCommit).part, Part::kWhole)
+      << "the log was not at rest before 2,000";
+  Next(3, Op::kWrite, 2'600, 2'700, kFlagSync);
+  Next(1, Op::kWrite, 2'720, 2'750, kFlagSync);
+  EXPECT_EQ(Next(1, Op::kWrite, 2'760, 3'200, kCommit).part, Part::kWhole);
+  const Waited third = Next(3, Op::kWrite, 3'210, 3'300, kCommit);
+  EXPECT_EQ(third.part, Part::kWhole);
+  EXPECT_EQ(third.think_us, 10) << "from when the log came to rest";
+  EXPECT_EQ(third.asks_after_us, 60) << "not before that commit began";
+}
+
+// Of a recording that lost it, say.
+TEST_F(DependenciesTest, ACommitWhoseRecordNeverCameDoesNotOccupyTheLog) {
+  for (const uint32_t thread : {1u, 2u}) {
+    const int64_t at_us = thread * 1'000;
+    Next(thread, Op::kRead, at_us, at_us + 10);
+    Next(thread, Op::kWrite, at_us + 20, at_us + 30, kJournal);
+    Next(thread, Op::kFlush, at_us + 40, at_us + 50);
+    Next(thread, Op::kWrite, at_us + 60, at_us + 70, kCommit);
+  }
+  Next(1, Op::kWrite, 3'000, 3'100, kFlagSync);
+  EXPECT_EQ(Next(1, Op::kWrite, 3'110, 3'200, kJournal).part, Part::kBegins);
+  Next(2, Op::kWrite, 3'300, 3'400, kFlagSync);
+  EXPECT_EQ(Next(2, Op::kWrite, 3'410, 3'500, kJournal).part, Part::kBegins);
+  EXPECT_EQ(Next(2, Op::kWrite, 3'510, 3'600, kCommit).part, Part::kEnds);
 }
 
 TEST_F(DependenciesTest, AfterItsOwnCommitRecordAThreadWaitsForNoOthers) {
@@ -491,7 +574,7 @@ TEST_F(DependenciesTest, AfterItsOwnCommitRecordAThreadWaitsForNoOthers) {
   Next(2, Op::kWrite, 620, 700, kFlagSync);  // 3
   Next(2, Op::kWrite, 710, 1'200, kCommit);  // 4
   const Waited next = Next(1, Op::kRead, 2'000, 2'100);
-  EXPECT_THAT(next.gates, ElementsAre(2));
+  EXPECT_THAT(next.gates, ElementsAre(1, 2));
   EXPECT_EQ(next.think_us, 1'400);
 }
 
