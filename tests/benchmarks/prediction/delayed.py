@@ -1,6 +1,6 @@
 """Whether a replay tells what one would have waited on the other drive: on disks that the kernel delays, in a guest.
 
-    BLKTAPE_GUEST_KERNEL=FOLDER bazel run -c opt //tests/benchmarks/prediction:delayed -- [--pairs 8/8/12:40/40/60]
+    BLKTAPE_GUEST_KERNEL=FOLDER bazel run -c opt //tests/benchmarks/prediction:delayed -- [--pairs 24/24/36:120/120/180]
 
 As prediction.py, with a test bed that has nothing in common with it: another kernel (FOLDER holds it: see
 tools/setup), device-mapper's `delay` over null_blk in memory under a loop device, and other programs. The
@@ -134,7 +134,7 @@ def predict(bench, workload, pair, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
-    parser.add_argument("--pairs", default="8/8/12:40/40/60", help="FAST:SLOW, each READ/WRITE/FLUSH in ms")
+    parser.add_argument("--pairs", default="24/24/36:120/120/180", help="FAST:SLOW, each READ/WRITE/FLUSH in ms")
     parser.add_argument("--loops", default=prediction.CLOSED + "," + prediction.OPEN,
                         help="by which each recording is replayed")
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
