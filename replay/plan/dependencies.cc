@@ -78,6 +78,7 @@ uint32_t Dependencies::LogFor(const IoRecord& io, uint32_t thread) {
   if (!journal && io.op != Op::kFlush) return kNone;
   const auto known = chain_of_thread_.find(LogOf(io));
   Chain* log = known != chain_of_thread_.end() ? &chains_[known->second] : nullptr;
+  if (log != nullptr) TellUntold(log);
   Chain& writer = chains_[thread];
   if (log != nullptr && log->commit != 0 && log->writer == writer.thread) return known->second;
   if (!journal || writer.committing) return kNone;
@@ -91,7 +92,6 @@ uint32_t Dependencies::LogFor(const IoRecord& io, uint32_t thread) {
   int64_t since_ns = writer.told_ns;
   if (log != nullptr) {
     if (log->out > 0) return kNone;
-    for (const uint32_t slot : log->untold) Tell(slot, log);
     since_ns = std::max(since_ns, log->told_ns);
   }
   if (SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) return kNone;
@@ -232,6 +232,10 @@ void Dependencies::Tell(uint32_t slot, Chain* chain) {
   if (slots_[slot].complete_ns <= chain->told_ns) return;
   chain->told_ns = slots_[slot].complete_ns;
   chain->told_host_ns = slots_[slot].host_ns;
+}
+
+void Dependencies::TellUntold(Chain* chain) {
+  for (const uint32_t slot : chain->untold) Tell(slot, chain);
 }
 
 void Dependencies::Name(uint32_t slot, Chain* chain) {
@@ -400,7 +404,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   writers_gates_.clear();
   const uint32_t thread = ChainOf(io);
   chains_[thread].last_seen = ++arrivals_;
-  for (const uint32_t slot : chains_[thread].untold) Tell(slot, &chains_[thread]);
+  TellUntold(&chains_[thread]);
   if (chains_[thread].wrote_slot != kNone) {
     writers_gates_.push_back(RecordFor(chains_[thread].wrote_slot, chains_[thread]));
     Tell(writers_gates_.back(), &chains_[thread]);
@@ -412,7 +416,6 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   wait_ = {.chain = number, .part = PartOf(io, log != kNone, &chain)};
   const bool journal = IsJournal(io);
   const bool begins = journal && !chain.committing;
-  for (const uint32_t slot : chain.untold) Tell(slot, &chain);
   if (Begins(wait_.part)) FindAskers(io.device, number, log != kNone ? thread : kNone);
   const bool within = wait_.part == CommitPart::kWithin || wait_.part == CommitPart::kEnds;
   const bool asked = wait_.part != CommitPart::kNone && !chain.askers.empty();
@@ -478,10 +481,13 @@ Dependencies::Wait Dependencies::WaitOfCopy(uint32_t copy, std::vector<uint32_t>
   }
   if (wait.asked) {
     const Asker& asker = chain.askers[copy];
-    if (Begins(wait.part) && asker.slot != kNone) gates->push_back(asker.slot);
-    if (Begins(wait.part) && asker.slot == kNone) {
+    if (Begins(wait.part)) {
       wait.asks_after_ns = asker.asks_after_ns;
-      gates->insert(gates->end(), writers_gates_.begin(), writers_gates_.end());
+      if (asker.slot != kNone) {
+        gates->push_back(asker.slot);
+      } else {
+        gates->insert(gates->end(), writers_gates_.begin(), writers_gates_.end());
+      }
     }
     if (asker.complete_ns > from_ns) {
       from_ns = asker.complete_ns;

@@ -161,6 +161,7 @@ class Dependencies {
   void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
   void Tell(uint32_t slot, Chain* chain);
+  void TellUntold(Chain* chain);
   void Name(uint32_t slot, Chain* chain);
   CommitPart PartOf(const IoRecord& io, bool of_log, Chain* chain);
   void FindAskers(uint32_t device, uint32_t journal, uint32_t writer);

@@ -135,8 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--pairs", default="24/24/36:120/120/180", help="FAST:SLOW, each READ/WRITE/FLUSH in ms")
-    parser.add_argument("--loops", default=prediction.CLOSED + "," + prediction.OPEN,
-                        help="by which each recording is replayed")
+    prediction.add_loops(parser)
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

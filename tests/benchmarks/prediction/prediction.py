@@ -39,7 +39,7 @@ SIZE_MIB = 2048
 SPEEDS = {"1": (120, 60, 400, 0.5, 8, 2), "2": (240, 120, 800, 1, 8, 3.2), "5": (600, 400, 2000, 2.5, 8, 8),
           "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40), "100": (12000, 6000, 40000, 50, 4, 133)}
 MEMORY, MACHINE = "memory", "machine"
-CLOSED, OPEN = "closed", "open"
+LOOPS = CLOSED, OPEN = "closed", "open"
 KERNEL = ("btrfs-", "ext4lazyinit", "jbd2/", "kswapd", "kworker/", "xfsaild/")
 FIGURES = ("wait", "mean", "p99", "length")
 
@@ -165,9 +165,13 @@ def tell_header():
     row("workload", "run", "", *FIGURES, "ratio", "block")
 
 
+def add_loops(parser):
+    parser.add_argument("--loops", nargs="+", choices=LOOPS, default=LOOPS, help="by which each recording is replayed")
+
+
 def crossings(loops, names):
     """How each recording is replayed: the loop, the disk it was made on, the disk it is replayed on."""
-    return list(itertools.product(loops.split(","), names, names))
+    return [crossing for crossing in itertools.product(LOOPS, names, names) if crossing[0] in loops]
 
 
 def compare(label, runs, replays):
@@ -182,7 +186,7 @@ def compare(label, runs, replays):
             "%.1f s" % truth["length"], "%.2f" % (truths["slow"]["wait"] / truths["fast"]["wait"])
             if name == "slow" else "", "")
     offs = []
-    for how in sorted({how for how, _, _ in replays}):
+    for how in dict.fromkeys(how for how, _, _ in replays):
         for source in runs:
             waits = {}
             for name, truth in truths.items():
@@ -219,7 +223,7 @@ def predict(bench, workload, pair, options):
 
 def tell_medians(offs):
     """Over workloads: of the absolute values, with which sign they mostly are."""
-    for how in sorted({how for how, _, _, _ in offs}):
+    for how in dict.fromkeys(how for how, _, _, _ in offs):
         for source in ("fast", "slow"):
             cells = []
             for key in (*FIGURES, "ratio"):
@@ -244,7 +248,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--replays", type=int, default=1, help="of each recording")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--loops", default=CLOSED + "," + OPEN, help="by which each recording is replayed")
+    add_loops(parser)
     parser.add_argument("--file-system", choices=workloads.FILE_SYSTEMS, default="ext4",
                         help="in which the work is done")
     options = parser.parse_args()
