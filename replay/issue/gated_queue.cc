@@ -49,11 +49,15 @@ bool GatedQueue::HasRoom() const {
 // The plan gives a slot to another I/O while the former owner may still be out: so a name is looked
 // up when the step comes, in the order of the plan.
 void GatedQueue::Require(uint32_t entry, uint32_t slot) {
-  const uint32_t named = gate_of_slot_[slot & ~Dependencies::kWhileWriting];
+  const uint32_t named = gate_of_slot_[slot & ~Dependencies::kOfJournal];
   if (named == kNone) return;
   Gate& gate = gates_[named];
   if ((slot & Dependencies::kWhileWriting) != 0) {
-    entries_[entry].while_writing = gate.journal;
+    Entry& waits = entries_[entry];
+    waits.while_writing = gate.journal;
+    waits.after_think = (slot & Dependencies::kAfterThink) != 0;
+    waits.to_the_end = (slot & Dependencies::kToTheEnd) != 0;
+    waits.and_the_next = (slot & Dependencies::kAndTheNext) != 0;
     return;
   }
   if (gate.done) {
@@ -103,6 +107,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
     free_entry_ = entries_[partial_].next;
     Entry& entry = entries_[partial_];
     entry.while_writing = kNone;
+    entry.after_think = entry.to_the_end = entry.and_the_next = false;
     entry.left_out = entry.retired = false;
     entry.opens_ns = start_ns_;
     entry.waits = 0;
@@ -140,6 +145,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
   if (copy != nullptr && Dependencies::Ends(step.commit_part)) {
     End(chain_number - kMaxChains);
   }
+  Settle();
 }
 
 // None: not needed, as it is another copy of what belongs to no commit that is known.
@@ -243,7 +249,7 @@ void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
     PushReady(kMaxChains + asks, now_ns);
   }
   // Some may have waited for one that asked and now joins.
-  Wrote(journal, now_ns);
+  Wrote(journal, now_ns, /*to_the_end=*/true);
   while (joining != kNone) {
     const uint32_t next = copies_[joining].next;
     LeaveOutCopy(joining, now_ns);
@@ -251,26 +257,40 @@ void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
   }
 }
 
-// Whether it writes, or will at once, what comes before a commit record.
-bool GatedQueue::IsWriting(const Journal& journal) const {
-  if (journal.running != kNone) return journal.writing;
+// Whether it writes, or will at once, what comes before a commit record, or that, too.
+bool GatedQueue::IsWriting(const Journal& journal, bool to_the_end) const {
+  if (journal.running != kNone) return journal.writing || to_the_end;
   for (uint32_t asks = journal.asking; asks != kNone; asks = copies_[asks].next) {
-    if (copies_[asks].asked && copies_[asks].writes) return true;
+    if (copies_[asks].asked && (copies_[asks].writes || to_the_end)) return true;
   }
   return false;
 }
 
-void GatedQueue::Wrote(Journal* journal, int64_t now_ns) {
+void GatedQueue::Wrote(Journal* journal, int64_t now_ns, bool to_the_end) {
   journal->writing = false;
   uint32_t parked = std::exchange(journal->parked, kNone);
   while (parked != kNone) {
     Chain& chain = chains_[parked];
     const uint32_t number = std::exchange(parked, chain.next_parked);
     Entry& first = entries_[chain.first];
+    if (first.to_the_end && !to_the_end) {
+      Park(number);
+      continue;
+    }
     chain.parked = false;
-    first.while_writing = kNone;
-    first.opens_ns = std::max(first.opens_ns, now_ns);
-    LookAt(number);
+    if (first.after_think) {
+      // It may be over before that: then another one may have begun when it is due.
+      if (now_ns > chain.due_ns) {
+        first.while_writing = kNone;
+        chain.due_ns = now_ns + first.io.goes_on_ns;
+      }
+      PushDue(number);
+    } else {
+      if (!first.and_the_next) first.while_writing = kNone;
+      first.to_the_end = first.and_the_next = false;
+      first.opens_ns = std::max(first.opens_ns, now_ns);
+      LookAt(number);
+    }
   }
 }
 
@@ -324,6 +344,7 @@ void GatedQueue::EndComing(Journal* journal, int64_t now_ns) {
 
 void GatedQueue::EndCommits(int64_t now_ns) {
   for (Journal& journal : journals_) EndComing(&journal, now_ns);
+  Settle();
 }
 
 void GatedQueue::PushReady(uint32_t number, int64_t opens_ns) {
@@ -331,9 +352,35 @@ void GatedQueue::PushReady(uint32_t number, int64_t opens_ns) {
   const Entry& entry = entries_[chain.first];
   const int64_t due_ns = std::max(chain.opens_ns, opens_ns) + entry.io.offset_ns;
   chain.due_ns = std::max(chain.due_ns, due_ns);
+  PushDue(number);
+}
+
+void GatedQueue::PushDue(uint32_t number) {
+  Chain& chain = chains_[number];
   chain.ready = true;
-  ready_.push_back({chain.due_ns, entry.io.sequence, chain.first});
+  ready_.push_back({chain.due_ns, entries_[chain.first].io.sequence, chain.first});
   std::push_heap(ready_.begin(), ready_.end());
+}
+
+void GatedQueue::Park(uint32_t number) {
+  Journal& journal = journals_[entries_[chains_[number].first].while_writing];
+  chains_[number].parked = true;
+  chains_[number].next_parked = journal.parked;
+  journal.parked = number;
+}
+
+// What is due next may have to wait for what a journal writes by then.
+void GatedQueue::Settle() {
+  while (!ready_.empty()) {
+    const Entry& entry = entries_[ready_.front().entry];
+    if (!entry.after_think || entry.while_writing == kNone) return;
+    const Journal& journal = journals_[entry.while_writing];
+    if (journal.running == kNone || !journal.writing) return;
+    std::pop_heap(ready_.begin(), ready_.end());
+    ready_.pop_back();
+    chains_[entry.chain].ready = false;
+    Park(entry.chain);
+  }
 }
 
 void GatedQueue::LookAt(uint32_t number) {
@@ -341,11 +388,9 @@ void GatedQueue::LookAt(uint32_t number) {
   if (chain.ready || chain.parked || chain.first == kNone) return;
   const Entry& entry = entries_[chain.first];
   if (entry.waits > 0) return;
-  if (entry.while_writing != kNone && IsWriting(journals_[entry.while_writing])) {
-    Journal& journal = journals_[entry.while_writing];
-    chain.parked = true;
-    chain.next_parked = journal.parked;
-    journal.parked = number;
+  if (entry.while_writing != kNone && !entry.after_think &&
+      IsWriting(journals_[entry.while_writing], entry.to_the_end)) {
+    Park(number);
     return;
   }
   chain.opens_ns = std::max(chain.opens_ns, entry.opens_ns);
@@ -359,7 +404,7 @@ void GatedQueue::LookAt(uint32_t number) {
   const int64_t written_ns = std::max(chain.opens_ns, chain.due_ns);
   PushReady(number, chain.opens_ns);
   if (copy != nullptr && entry.io.commit_part == Dependencies::CommitPart::kEnds) {
-    Wrote(&journals_[copy->journal], written_ns);
+    Wrote(&journals_[copy->journal], written_ns, /*to_the_end=*/false);
   }
 }
 
@@ -383,6 +428,7 @@ GatedQueue::Taken GatedQueue::Take() {
     DidOneOf(number - kMaxChains);
   }
   LookAt(number);
+  Settle();
   return taken;
 }
 
@@ -396,6 +442,7 @@ void GatedQueue::Complete(uint32_t gate, int64_t complete_ns) {
     DidOneOf(number);
   }
   Open(gate, complete_ns);
+  Settle();
 }
 
 // Of what one waits for, something is complete.

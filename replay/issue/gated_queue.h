@@ -69,6 +69,9 @@ class GatedQueue {
     PlannedIo io;
     uint32_t chain = kNone;
     uint32_t while_writing = kNone;  // waits for what this journal writes, too
+    bool after_think = false;        // when it is due, not when it opens
+    bool to_the_end = false;         // of the commit
+    bool and_the_next = false;       // and then for what the next one writes
     bool left_out = false;
     bool retired = false;  // and no gate leads to it
     int64_t opens_ns = 0;
@@ -140,6 +143,9 @@ class GatedQueue {
   void MoveOn(uint32_t entry);
   void LookAt(uint32_t number);
   void PushReady(uint32_t number, int64_t opens_ns);
+  void PushDue(uint32_t number);
+  void Park(uint32_t number);
+  void Settle();
   uint32_t ChainFor(const PlannedIo& step);
   Copy* CopyOf(uint32_t chain) {
     return chain < kMaxChains ? nullptr : &copies_[chain - kMaxChains];
@@ -152,8 +158,8 @@ class GatedQueue {
   void Ask(uint32_t copy);
   void Run(uint32_t copy, int64_t due_ns);
   void Rest(Journal* journal, int64_t now_ns);
-  bool IsWriting(const Journal& journal) const;
-  void Wrote(Journal* journal, int64_t now_ns);
+  bool IsWriting(const Journal& journal, bool to_the_end) const;
+  void Wrote(Journal* journal, int64_t now_ns, bool to_the_end);
   void LeaveOut(uint32_t entry, int64_t now_ns);
   void LeaveOutCopy(uint32_t copy, int64_t now_ns);
   void Retire(uint32_t entry);

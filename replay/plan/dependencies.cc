@@ -15,6 +15,11 @@ constexpr int64_t kWakeNs = 200 * kNanosPerMicro;
 // A flush that follows a FUA write is issued within this: another one may be under way first.
 constexpr int64_t kFlushFollowsNs = 5 * kNanosPerMilli;
 
+// Whether a thread pauses for a journal before it thinks is known once it may have so often.
+constexpr int kPausesFirst = 8;
+// Of so many times the earlier ones count half.
+constexpr int kGoings = 64;
+
 // By what a thread is known. Without an id, its program's; without both, all are one.
 constexpr uint64_t kPrograms = uint64_t{1} << 40;
 
@@ -179,7 +184,14 @@ void Dependencies::Happened(uint32_t slot) {
   HoldLatest(slot, &chain.last_slot);
   HoldLatest(slot, &last_completed_);
   if (done.journal) HoldLatest(slot, &last_journal_);
-  if (!done.commit) return;
+  if (!done.commit) {
+    CommitWrites* const writes = done.journal ? WritesOf(done.commit_number) : nullptr;
+    if (writes != nullptr && done.complete_ns > writes->complete_ns) {
+      writes->complete_ns = done.complete_ns;
+      writes->host_ns = done.host_ns;
+    }
+    return;
+  }
   Commit& commit = commits_[next_commit_];
   next_commit_ = (next_commit_ + 1) % commits_.size();
   Hold(slot, &commit.slot);
@@ -228,10 +240,14 @@ void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
   HappenUntil(*arrival_ns);
 }
 
+void Dependencies::TellOf(int64_t complete_ns, int64_t host_ns, Chain* chain) const {
+  if (complete_ns <= chain->told_ns) return;
+  chain->told_ns = complete_ns;
+  chain->told_host_ns = host_ns;
+}
+
 void Dependencies::Tell(uint32_t slot, Chain* chain) {
-  if (slots_[slot].complete_ns <= chain->told_ns) return;
-  chain->told_ns = slots_[slot].complete_ns;
-  chain->told_host_ns = slots_[slot].host_ns;
+  TellOf(slots_[slot].complete_ns, slots_[slot].host_ns, chain);
 }
 
 void Dependencies::TellUntold(Chain* chain) {
@@ -358,36 +374,109 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer
   if (own.askers.size() > kMaxCopies) own.askers.resize(kMaxCopies);
 }
 
+Dependencies::CommitWrites* Dependencies::WritesOf(uint64_t commit) {
+  CommitWrites& writes = writes_[commit % writes_.size()];
+  return commit != 0 && writes.commit == commit ? &writes : nullptr;
+}
+
+// Of the journal's commits that may be shared the one that was being written at that time, or that
+// began at once; null if there is none.
+const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
+                                                            uint32_t journal) const {
+  const CommitWrites* after = nullptr;
+  for (const CommitWrites& writes : writes_) {
+    if (writes.commit == 0 || writes.commit + writes_.size() <= commits_begun_ ||
+        writes.chain != journal || SaturatingSubtract(writes.from_ns, end_ns) > kWakeNs ||
+        (writes.recorded && writes.complete_ns <= end_ns)) {
+      continue;
+    }
+    if (after == nullptr || writes.commit > after->commit) after = &writes;
+  }
+  return after;
+}
+
+// Whether the thread waited, before it thought, for what a journal wrote: as who unlinks or renames
+// a file once that is durable. Then it thinks as long as at other times, but not before these
+// writes are complete; who waits for them after it thought goes on just then more often than at
+// other times. Counts both, and tells the thread of them.
+bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
+  if (last_journal_ == kNone) return false;
+  const Slot& last = slots_[last_journal_];
+  if (last.commit_number == 0 || last.device != device) return false;
+  const auto count = [](bool at_once, int* all, int* those) {
+    ++*all;
+    if (at_once) ++*those;
+    if (*all < kGoings) return;
+    *all /= 2;
+    *those /= 2;
+  };
+  Goings& goings = chain->goings;
+  const CommitWrites* const writes = WritesAfter(chain->told_ns, last.chain);
+  const int64_t thought_ns = SaturatingSubtract(arrival_ns_, chain->told_ns);
+  bool at_once = false;
+  if (writes == nullptr) {
+    count(thought_ns <= kWakeNs, &goings.apart, &goings.apart_at_once);
+  } else {
+    at_once = !writes->recorded || SaturatingSubtract(arrival_ns_, writes->complete_ns) <= kWakeNs;
+    count(at_once, &goings.after, &goings.after_at_once);
+  }
+  if (at_once || thought_ns <= 2 * kWakeNs || goings.after < kPausesFirst ||
+      goings.after_at_once * std::max(goings.apart, 1) > goings.apart_at_once * goings.after) {
+    return false;
+  }
+  if (writes != nullptr) TellOf(writes->complete_ns, writes->host_ns, chain);
+  return true;
+}
+
+// The journal write that completed just before an I/O that nothing else explains: its thread waited
+// for that. What it waits for of a commit that others asked for is whichever is under way then.
+void Dependencies::NameJustEnded(bool journal, Chain* chain, JournalWait* wait) {
+  if (last_journal_ == kNone) return;
+  const Slot& last = slots_[last_journal_];
+  const int64_t since_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
+  // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
+  // woken by that takes longer, since it has work to do after a commit.
+  if (last.complete_ns <= chain->told_ns || since_ns > (journal ? 2 * kWakeNs : kWakeNs)) return;
+  const CommitWrites* const writes = WritesOf(last.commit_number);
+  const bool of_asked = last.commit && writes != nullptr && writes->asked;
+  if (last.commit_number == 0 || (last.commit && !of_asked)) {
+    Name(last_journal_, chain);
+    return;
+  }
+  *wait = {.slot = last_journal_};
+  if (last.commit) {
+    wait->how = kToTheEnd;
+  } else {
+    // A commit that began when the thread was woken, and is over, was waited for before that.
+    const CommitWrites* const passed = WritesAfter(chain->told_ns, last.chain);
+    if (passed != nullptr && passed->commit != last.commit_number) {
+      wait->how = kToTheEnd | kAndTheNext;
+    }
+    chain->shares_blocks = true;
+    chain->goes_on_ns = since_ns;
+  }
+  Tell(last_journal_, chain);
+}
+
 // What an I/O that nothing else explains has waited for, of other threads.
-void Dependencies::NameOthers(bool journal, Chain* chain) {
-  uint32_t writing = kNone;  // of whose journal it waits for what is being written
+void Dependencies::NameOthers(uint32_t device, bool journal, Chain* chain) {
+  JournalWait wait;
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
     Name(RecordFor(commit->slot, *chain), chain);
     // What it changes may lie in a block that the journal is writing, or not: as it did before.
     if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
-    if (chain->shares_blocks && slots_[commit->slot].commit_number != 0) writing = commit->slot;
+    if (chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
+      wait = {.slot = commit->slot, .how = kAfterThink};
+      wait_.goes_on_ns = chain->goes_on_ns;
+    }
   }
   const auto unexplained = [&] {
     return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
   };
-  // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
-  // woken by that takes longer, since it has work to do after a commit.
-  const int64_t wake_ns = journal ? 2 * kWakeNs : kWakeNs;
-  if (last_journal_ != kNone && unexplained()) {
-    const Slot& last = slots_[last_journal_];
-    if (last.complete_ns > chain->told_ns &&
-        SaturatingSubtract(arrival_ns_, last.complete_ns) <= wake_ns) {
-      if (last.commit_number != 0 && !last.commit) {
-        Tell(last_journal_, chain);
-        writing = last_journal_;
-        chain->shares_blocks = true;
-      } else {
-        Name(last_journal_, chain);
-      }
-    }
-  }
-  if (writing != kNone) gates_.push_back(writing | kWhileWriting);
+  if (!journal && chain->synced && PausedFirst(device, chain)) wait = {.slot = last_journal_};
+  if (unexplained()) NameJustEnded(journal, chain, &wait);
+  if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
   const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
   if (started != kNone) Name(started, chain);
 }
@@ -449,7 +538,13 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
       Name(last_completed_, &chain);
     }
   } else if (!within) {
-    NameOthers(journal, &chain);
+    NameOthers(io.device, journal, &chain);
+  }
+  if (wait_.part == CommitPart::kBegins) {
+    writes_[wait_commit_ % writes_.size()] = {
+        .commit = wait_commit_, .chain = number, .from_ns = arrival_ns_, .asked = asked};
+  } else if (CommitWrites* const writes = WritesOf(wait_commit_); writes && Ends(wait_.part)) {
+    writes->recorded = true;
   }
   chain.works = chain.works || !journal;
   if (chain.committing && io.op == Op::kFlush) chain.writes = Writes::kForItself;

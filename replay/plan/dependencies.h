@@ -42,6 +42,12 @@ class Dependencies {
   // In the name of a gate: not for this I/O, but for the writes, before the record, of the commit
   // of its journal that is under way then.
   static constexpr uint32_t kWhileWriting = uint32_t{1} << 31;
+  // With that: of the one that is under way when its think time is over, not before.
+  static constexpr uint32_t kAfterThink = uint32_t{1} << 30;
+  // Or for all of that commit; or for that, and then for the writes of the next one.
+  static constexpr uint32_t kToTheEnd = uint32_t{1} << 29;
+  static constexpr uint32_t kAndTheNext = uint32_t{1} << 28;
+  static constexpr uint32_t kOfJournal = kWhileWriting | kAfterThink | kToTheEnd | kAndTheNext;
 
   struct Wait {
     uint32_t chain = 0;  // of its thread or its log, also of a commit's I/Os
@@ -53,6 +59,8 @@ class Dependencies {
     int64_t think_ns = 0;
     // Of the first I/O of a commit: so long after all that it waited for its thread asked for it.
     int64_t asks_after_ns = 0;
+    // With kAfterThink: so long after these writes it goes on.
+    int64_t goes_on_ns = 0;
     // As Add() was told of that completion; 0 without one.
     int64_t host_ns = 0;
   };
@@ -110,6 +118,14 @@ class Dependencies {
   };
   // For whom a thread writes commits.
   enum class Writes : uint8_t { kUnknown, kForOthers, kForItself };
+  // How often a thread went on: while a journal was not writing, and after or during writes that
+  // were under way, or began at once, when the thread was woken; and how often of these at once.
+  struct Goings {
+    int apart = 0;
+    int apart_at_once = 0;
+    int after = 0;
+    int after_at_once = 0;  // or while they were not complete
+  };
   struct Chain {
     uint64_t thread = 0;
     uint64_t last_seen = 0;
@@ -133,6 +149,8 @@ class Dependencies {
     uint64_t commit = 0;          // its number, if it may be shared and its record has not arrived
     std::vector<Asker> askers;    // of the last one
     bool shares_blocks = false;   // with what the journal writes: it waited for that, the last time
+    int64_t goes_on_ns = 0;       // and went on so long after it
+    Goings goings;                // after its sync writes were durable
     uint64_t asked_commit = 0;    // the last commit that it asked for
     uint32_t asked_copy = 0;      // which copy of it is its own
     uint64_t wrote_commit = 0;    // in a log: the last one, until it has waited for that
@@ -144,6 +162,21 @@ class Dependencies {
     int64_t from_ns = 0;
     int64_t complete_ns = 0;
     uint32_t slot = kNone;
+  };
+  // Of a commit that may be shared: what comes before its record.
+  struct CommitWrites {
+    uint64_t commit = 0;
+    uint32_t chain = 0;
+    int64_t from_ns = 0;
+    int64_t complete_ns = INT64_MIN;  // the latest completion
+    int64_t host_ns = 0;              // of that one
+    bool recorded = false;            // the record has arrived
+    bool asked = false;
+  };
+  // For what a journal writes: a slot of one of its commits, kAfterThink, kToTheEnd, kAndTheNext.
+  struct JournalWait {
+    uint32_t slot = kNone;
+    uint32_t how = 0;
   };
   struct Flush {
     uint32_t device = 0;
@@ -160,12 +193,17 @@ class Dependencies {
   bool KnowFlush(uint32_t slot, int64_t now_ns);
   void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
+  void TellOf(int64_t complete_ns, int64_t host_ns, Chain* chain) const;
   void Tell(uint32_t slot, Chain* chain);
   void TellUntold(Chain* chain);
   void Name(uint32_t slot, Chain* chain);
   CommitPart PartOf(const IoRecord& io, bool of_log, Chain* chain);
   void FindAskers(uint32_t device, uint32_t journal, uint32_t writer);
-  void NameOthers(bool journal, Chain* chain);
+  CommitWrites* WritesOf(uint64_t commit);
+  const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
+  bool PausedFirst(uint32_t device, Chain* chain);
+  void NameJustEnded(bool journal, Chain* chain, JournalWait* wait);
+  void NameOthers(uint32_t device, bool journal, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
@@ -195,6 +233,7 @@ class Dependencies {
   // The last ones, in rings.
   std::array<Commit, 64> commits_;
   size_t next_commit_ = 0;
+  std::array<CommitWrites, 64> writes_;  // by number
   std::array<Flush, 64> flushes_;
   size_t next_flush_ = 0;
   std::array<uint32_t, 64> births_{};  // chains, by their first arrival

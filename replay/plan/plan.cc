@@ -148,6 +148,7 @@ void Plan::SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* pla
   planned->commit_copy = static_cast<uint8_t>(copy);
   planned->asked = wait.asked;
   planned->asks_after_ns = schedule_.ScaleNs(wait.asks_after_ns);
+  planned->goes_on_ns = schedule_.ScaleNs(wait.goes_on_ns);
   // Part of what the recording thought after a completion the replay spends on seeing it.
   planned->offset_ns = std::max<int64_t>(0, schedule_.ScaleNs(wait.think_ns) - wait.host_ns);
 }

@@ -56,6 +56,7 @@ struct PlannedIo {
   // kTimed: when it is due, after the start. Else: think time between its gate and its due time.
   int64_t offset_ns = 0;
   int64_t asks_after_ns = 0;  // kClosed: Dependencies::Wait::asks_after_ns
+  int64_t goes_on_ns = 0;     // kClosed: Dependencies::Wait::goes_on_ns
   uint64_t sequence = 0;      // place in the plan, from 0
   uint64_t ordinal = 0;       // of the record in its source
   uint64_t offset_bytes = 0;

@@ -135,6 +135,8 @@ using Part = Dependencies::CommitPart;
 
 // Two threads ask for a commit of the journal on chain 7: the first one's write has slot 0, the
 // other's slot 1. Its copies are I/Os 10 and 11, 20 and 21; what follows them, I/Os 30 and 40.
+constexpr uint32_t kAfterThink = Dependencies::kWhileWriting | Dependencies::kAfterThink;
+
 class SharedCommitTest : public GatedQueueTest {
  protected:
   static PlannedIo Commit(PlannedIo io, uint8_t copy, Part part, bool asked = true) {
@@ -278,6 +280,59 @@ TEST_F(SharedCommitTest, AJournalThatDoesNotWriteHoldsNobodyUp) {
   Take(1, kStartNs);
   queue_.Complete(Take(45, kStartNs), 2'000);
   Take(50, 2'007);
+}
+
+// The same when its think time is over: what is written before that or after does not matter.
+TEST_F(SharedCommitTest, WhatAJournalWritesHoldsUpWhoIsDueMeanwhile) {
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  Add(Step(50, 4, 7, 9, {8, kAfterThink | 3}));
+  PlannedIo held = Step(51, 5, 70, 10, {8, kAfterThink | 3});
+  held.goes_on_ns = 3;
+  Add(held);
+  Add(Step(52, 6, 1'490, 11, {8, kAfterThink | 3}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(other, 2'010);
+  Take(50, 2'017);  // it will write at once, but does not yet
+  const uint32_t written = Take(10, 2'050);
+  queue_.Complete(second, 2'060);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(written, 2'100);
+  Take(51, 2'103);
+  queue_.Complete(Take(11, 2'105), 3'000);
+  const uint32_t next = Take(20, 3'020);
+  Take(30, 3'100);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(next, 3'600);
+  Take(52, 3'600);
+}
+
+// I/O 50 waits for a commit, 51 for that and for what the next one writes.
+TEST_F(SharedCommitTest, WhoWaitsToTheEndOfACommitGoesOnWithThatOrWithTheNext) {
+  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  Add(Step(50, 4, 7, 9, {8, kToTheEnd | 3}));
+  Add(Step(51, 5, 7, 10, {8, kToTheEnd | Dependencies::kAndTheNext | 3}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(other, 2'010);
+  const uint32_t written = Take(10, 2'050);
+  queue_.Complete(second, 2'060);
+  queue_.Complete(written, 2'100);
+  const uint32_t record = Take(11, 2'105);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(record, 3'000);
+  Take(50, 3'007);
+  const uint32_t next = Take(20, 3'020);
+  queue_.Complete(next, 3'050);
+  Take(21, 3'055);
+  Take(51, 3'057);
 }
 
 // As in XFS: the record is all of it.

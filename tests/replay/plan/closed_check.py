@@ -13,10 +13,15 @@ COPIES = 16
 WOKEN_NS = 200_000
 UNEXPLAINED_NS = 400_000
 FLUSH_FOLLOWS_NS = 5_000_000
+PAUSES_FIRST = 8
+GOINGS = 64
 
 # `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN, ENDS or, of one write, WHOLE.
-# `writing` is the journal whose writes it waits for, too, where there are any then.
-Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing gates_others asks_after_ns")
+# `writing` is the journal whose writes it waits for, too, where there are any before its think time, or after that, or to
+# the end of whose commit, or to that and then for the writes of the next.
+Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing how goes_on_ns gates_others "
+                              "asks_after_ns")
+BEFORE_THINK, AFTER_THINK, TO_THE_END, AND_THE_NEXT = range(4)
 BEGINS, WITHIN, ENDS, WHOLE = "begins", "within", "ends", "whole"
 
 
@@ -106,6 +111,9 @@ class Thread:
         self.works = False
         self.synced = False         # its last I/O was a sync write, not to a journal
         self.shares_blocks = False
+        self.goes_on_ns = 0         # so long after a journal's writes it went on, the last time
+        self.apart = [0, 0]         # how often it went on while no journal wrote, and at once
+        self.after = [0, 0]         # or after its writes, and at once or meanwhile
         self.commits = 0            # records that completed
         self.committing = False     # until a record completes
         self.for_itself = None      # whether it writes commits for itself or, if False, for others
@@ -134,6 +142,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
     commits = collections.deque(maxlen=LAST)  # (began, ended, ordinal)
     synced = collections.deque(maxlen=LAST)   # threads, by the completion of sync writes
     commit_of = {}                            # of ordinals
+    written = {}                              # of commits with something before the record: journal, began, end, recorded
+    asked_for = set()                         # commits with something before the record that somebody waited for
     begun = 0
     last_of_all = last_journal = None
 
@@ -200,6 +210,33 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
             thread.asked = (begun, copy if copy < COPIES else 0)
         del own.askers[COPIES:]
 
+    def writes_after(ended, journal):
+        """Of the journal's commits the one that was being written at that time, or began at once; its number and what is
+        known of it."""
+        found = [one for one in sorted(written.items()) if one[0] > begun - LAST and
+                 one[1]["journal"] == journal and one[1]["began"] - ended <= WOKEN_NS and
+                 not (one[1]["recorded"] and (one[1]["end"] is None or one[1]["end"] <= ended))]
+        return found[-1] if found else (None, None)
+
+    def paused_first(thread, device):
+        """Whether it waited, before it thought, for what the journal wrote. Counts whether it may have, and tells it."""
+        if last_journal not in commit_of or trace[last_journal]["device"] != device:
+            return False
+        _, beside = writes_after(thread.named, chain_of[last_journal])
+        thought = at - thread.named
+        at_once = bool(beside) and (not beside["recorded"] or at - beside["end"] <= WOKEN_NS)
+        counts = thread.after if beside else thread.apart
+        counts[0] += 1
+        counts[1] += at_once if beside else thought <= WOKEN_NS
+        if counts[0] == GOINGS:
+            counts[:] = [count // 2 for count in counts]
+        (apart, apart_at_once), (after, after_at_once) = thread.apart, thread.after
+        if at_once or thought <= UNEXPLAINED_NS or after < PAUSES_FIRST or after_at_once * max(apart, 1) > apart_at_once * after:
+            return False
+        if beside:
+            thread.tell(beside["end"])
+        return True
+
     for ordinal, io in enumerate(trace):
         at = arrival(io)
         if at is None:
@@ -222,6 +259,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 thread.commits += 1
                 if thread.writer and thread.writer.wrote == commit_of.get(done):
                     thread.writer.wrote_record = done
+            elif is_journal_write(trace[done]) and commit_of.get(done) in written:
+                writes = written[commit_of[done]]
+                writes["end"] = max(x for x in (writes["end"], saw[done][0]) if x is not None)
         if not replayed(io):
             continue
         doer = threads.get(thread_of(io))
@@ -255,8 +295,12 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         number = begun if part in (BEGINS, WHOLE) else thread.commit if part else None
         if begins or part == ENDS:
             thread.commit = number if part == BEGINS else None
+        if part == BEGINS:
+            written[number] = {"journal": key, "began": at, "end": None, "recorded": False}
+        elif part == ENDS and number in written:
+            written[number]["recorded"] = True
 
-        gates, writing = [], None
+        gates, writing, how, goes_on_ns = [], None, BEFORE_THINK, 0
 
         def name(gate, copy=0):
             gates.append((gate, copy))
@@ -271,6 +315,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         if part in (BEGINS, WHOLE):
             find_askers(thread, io["device"], doer if logged else None)
         asked = bool(part and thread.askers)
+        if asked and part == BEGINS:
+            asked_for.add(number)
         for done in untold:
             own = commit_of.get(done)  # nobody else's are its own I/Os
             if (own == number if part in (WITHIN, ENDS) else not asked or own is None):
@@ -289,13 +335,20 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     if threads[chain_of[commit]].commit is not None:
                         thread.shares_blocks = False
                     if thread.shares_blocks and commit in commit_of:
-                        writing = chain_of[commit]
+                        writing, how, goes_on_ns = chain_of[commit], AFTER_THINK, thread.goes_on_ns
+            if not journal and thread.synced and paused_first(thread, io["device"]):
+                writing, how = chain_of[last_journal], BEFORE_THINK
             if unexplained() and last_journal is not None:
                 if at - saw[last_journal][0] <= (2 * WOKEN_NS if journal else WOKEN_NS):
-                    if last_journal in commit_of and not is_commit_record(trace[last_journal]):
+                    record = is_commit_record(trace[last_journal])
+                    if last_journal in commit_of and (not record or commit_of[last_journal] in asked_for):
+                        writing, how = chain_of[last_journal], TO_THE_END if record else BEFORE_THINK
+                        passed, _ = writes_after(thread.named, writing)
+                        if not record and passed is not None and passed != commit_of[last_journal]:
+                            how = AND_THE_NEXT
                         thread.tell(saw[last_journal][0])
-                        thread.shares_blocks = True
-                        writing = chain_of[last_journal]
+                        if not record:
+                            thread.shares_blocks, thread.goes_on_ns = True, at - saw[last_journal][0]
                     else:
                         name(last_journal)
             if not journal and unexplained():
@@ -330,7 +383,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     own += writers_gates if logged and asker is doer else [(last, 0)]
             of_writer = bool(asked and logged and thread.askers[copy][2] is doer)
             think_ns = max(0, at - max(x for x in since if x is not None))
-            yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing,
+            yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing, how, goes_on_ns,
                        io["complete"] is not None, asks_after_ns if of_writer else 0)
         if io["complete"] is not None:
             thread.in_flight += 1
@@ -343,6 +396,7 @@ class Chain:
         self.opens = self.due = start
         self.scheduled = None   # its first one's entry among those that are due some time
         self.parked = False
+        self.paused = False     # its first has waited for a journal's writes after its think time, or to the end of a commit
         self.end = 0            # latest completion
 
 
@@ -363,8 +417,10 @@ class Journal:
         self.writing = False
         self.asking, self.joining, self.parked = [], [], []
 
-    def is_writing(self):
-        return self.writing if self.running else any(copy.asked and copy.writes for copy in self.asking)
+    def is_writing(self, to_the_end):
+        if self.running:
+            return self.writing or to_the_end
+        return any(copy.asked and (copy.writes or to_the_end) for copy in self.asking)
 
 
 class Replay:
@@ -422,9 +478,11 @@ class Replay:
         return at
 
     def schedule(self, chain, opens):
-        place, wait = chain.queue[0]
-        chain.due = max(max(chain.opens, opens) + wait.think_ns, chain.due)
-        chain.scheduled = (chain.due, 1, place)
+        chain.due = max(max(chain.opens, opens) + chain.queue[0][1].think_ns, chain.due)
+        self.push(chain)
+
+    def push(self, chain):
+        chain.scheduled = (chain.due, 1, chain.queue[0][0])
         heapq.heappush(self.events, (*chain.scheduled, chain))
 
     def look_at(self, chain):
@@ -437,11 +495,15 @@ class Replay:
             self.waiting[missing[0]].append(chain)
             return
         journal = self.journals[wait.writing] if wait.writing else None
-        if journal and journal.is_writing():
+        if journal and wait.how != AFTER_THINK and journal.is_writing(self.to_the_end(chain)):
             chain.parked = True
             journal.parked.append(chain)
             return
         self.open(chain, wait)
+
+    def to_the_end(self, chain):
+        how = chain.queue[0][1].how
+        return how == TO_THE_END or how == AND_THE_NEXT and not chain.paused
 
     def open(self, chain, wait):
         chain.opens = max([chain.opens, *(self.done[gate] for gate in wait.gates)])
@@ -459,7 +521,15 @@ class Replay:
 
     def take(self, chain, at):
         chain.scheduled = None
-        _, wait = chain.queue.popleft()
+        wait = chain.queue[0][1]
+        if wait.how == AFTER_THINK and not chain.paused:
+            journal = self.journals[wait.writing]
+            if journal.running and journal.writing:
+                chain.parked = True
+                journal.parked.append(chain)
+                return
+        chain.paused = False
+        chain.queue.popleft()
         if wait.part in (BEGINS, WHOLE):
             journal = chain.journal
             chain.opens = max(chain.opens, journal.rests_since or self.start)
@@ -506,7 +576,7 @@ class Replay:
         journal.running, journal.rests_since = None, copy.end
         for asks in journal.asking:
             self.schedule(asks, copy.end)
-        self.wrote(journal, copy.end)
+        self.wrote(journal, copy.end, to_the_end=True)
         joining, journal.joining = journal.joining, []
         for joined in joining:
             joined.state = "left out"
@@ -515,13 +585,25 @@ class Replay:
                 self.open_gate((wait.ordinal, wait.copy), copy.end)
             joined.queue.clear()
 
-    def wrote(self, journal, at):
+    def wrote(self, journal, at, to_the_end=False):
         journal.writing = False
-        parked, journal.parked = journal.parked, []
+        parked = [chain for chain in journal.parked if to_the_end or not self.to_the_end(chain)]
+        journal.parked = [chain for chain in journal.parked if chain not in parked]
         for chain in parked:
             chain.parked = False
-            chain.opens = max(chain.opens, at)
-            self.open(chain, chain.queue[0][1])
+            wait = chain.queue[0][1]
+            if wait.how == AFTER_THINK:
+                chain.paused = True
+                if at > chain.due:
+                    chain.due = at + wait.goes_on_ns
+                self.push(chain)
+            elif wait.how == AND_THE_NEXT and not chain.paused:
+                chain.paused = True
+                chain.opens = max(chain.opens, at)
+                self.look_at(chain)
+            else:
+                chain.opens = max(chain.opens, at)
+                self.open(chain, wait)
 
     def open_gate(self, key, at):
         self.done[key] = at

@@ -17,6 +17,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 constexpr int64_t kUs = 1'000;
@@ -31,8 +32,10 @@ class DependenciesTest : public testing::Test {
     uint32_t chain = 0;
     int64_t think_us = 0;
     int64_t asks_after_us = 0;
+    int64_t goes_on_us = 0;
     std::vector<size_t> gates;    // ascending; of commits the first copies
     std::vector<size_t> writing;  // in whose place what its journal writes is waited for
+    uint32_t how = 0;             // that is waited for
     Dependencies::CommitPart part = Dependencies::CommitPart::kNone;
     bool asked = false;
     std::vector<Waited> copies;         // beyond the first
@@ -79,13 +82,15 @@ class DependenciesTest : public testing::Test {
     waited.chain = wait.chain;
     waited.think_us = wait.think_ns / kUs;
     waited.asks_after_us = wait.asks_after_ns / kUs;
+    waited.goes_on_us = wait.goes_on_ns / kUs;
     waited.part = wait.part;
     waited.asked = wait.asked;
     std::vector<std::pair<size_t, uint32_t>> gates;
     for (const uint32_t slot : slots) {
-      const auto& owner = owner_[slot & ~Dependencies::kWhileWriting];
+      const auto& owner = owner_[slot & ~Dependencies::kOfJournal];
       if ((slot & Dependencies::kWhileWriting) != 0) {
         waited.writing.push_back(owner.first);
+        waited.how = slot & Dependencies::kOfJournal & ~Dependencies::kWhileWriting;
       } else {
         gates.push_back(owner);
       }
@@ -625,12 +630,15 @@ TEST_F(DependenciesTest, AThreadWaitsForTheJournalsWritesIfItDidTheLastTime) {
   EXPECT_THAT(held.gates, ElementsAre(2, 5));
   EXPECT_THAT(held.writing, ElementsAre(6));
   EXPECT_EQ(held.think_us, 50);
+  EXPECT_EQ(held.how, 0u) << "50 us is what it thinks once the writes are complete";
   Next(7, Op::kWrite, 5'020, 5'100, kJournal);                        // 9: for 8
   Next(7, Op::kWrite, 5'110, 6'000, kCommit);                         // 10
   const Waited again = Next(1, Op::kWrite, 9'000, 9'100, kFlagSync);  // 11
   EXPECT_THAT(again.gates, ElementsAre(8, 10));
   EXPECT_THAT(again.writing, ElementsAre(10)) << "of that journal";
   EXPECT_EQ(again.think_us, 3'000);
+  EXPECT_EQ(again.how, Dependencies::kAfterThink);
+  EXPECT_EQ(again.goes_on_us, 50) << "as the last time";
   Next(7, Op::kWrite, 9'120, 9'200, kJournal);   // 12: for 11
   Next(2, Op::kWrite, 9'130, 9'240, kFlagSync);  // 13
   Next(7, Op::kWrite, 9'210, 9'500, kCommit);    // 14
@@ -641,6 +649,95 @@ TEST_F(DependenciesTest, AThreadWaitsForTheJournalsWritesIfItDidTheLastTime) {
   Next(7, Op::kWrite, 10'020, 10'100, kJournal);  // 18: for 16
   Next(7, Op::kWrite, 10'110, 10'500, kCommit);   // 19
   EXPECT_THAT(Next(1, Op::kWrite, 12'000, 12'100).writing, IsEmpty());
+}
+
+// Thread 2 asks for the second commit; thread 1, which had the first, goes on when that one is
+// over.
+TEST_F(DependenciesTest, WhoWaitsForACommitItDidNotAskForWaitsForWhicheverIsNext) {
+  CommitBefore();                                                    // 0, 1
+  Next(2, Op::kRead, 200, 290);                                      // 2
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 3
+  Next(7, Op::kWrite, 410, 500, kJournal);                           // 4
+  Next(2, Op::kWrite, 420, 490, kFlagSync);                          // 5
+  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 6
+  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 7
+  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 8
+  const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 9
+  EXPECT_THAT(held.gates, ElementsAre(3, 6));
+  EXPECT_THAT(held.writing, ElementsAre(8));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd);
+  EXPECT_EQ(held.think_us, 60);
+}
+
+TEST_F(DependenciesTest, ACommitThatNobodyAskedForIsWaitedForItself) {
+  CommitBefore();                                                    // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
+  Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
+  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 4
+  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 5
+  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 6
+  const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 7
+  EXPECT_THAT(held.gates, ElementsAre(2, 4, 6));
+  EXPECT_THAT(held.writing, IsEmpty());
+}
+
+// As before, but the next commit writes at once what thread 1 wants.
+TEST_F(DependenciesTest, AfterACommitItDidNotAskForAThreadMayWaitForTheWritesOfTheNext) {
+  CommitBefore();                                                    // 0, 1
+  Next(2, Op::kRead, 200, 290);                                      // 2
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 3
+  Next(7, Op::kWrite, 410, 500, kJournal);                           // 4
+  Next(2, Op::kWrite, 420, 490, kFlagSync);                          // 5
+  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 6
+  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 7
+  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 8
+  Next(7, Op::kWrite, 3'020, 4'000, kJournal);                       // 9
+  Next(7, Op::kWrite, 4'010, 6'000, kCommit);                        // 10
+  const Waited held = Next(1, Op::kWrite, 4'070, 4'100, kFlagSync);  // 11
+  EXPECT_THAT(held.gates, ElementsAre(3, 6));
+  EXPECT_THAT(held.writing, ElementsAre(9));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd | Dependencies::kAndTheNext);
+  EXPECT_EQ(held.think_us, 70);
+}
+
+// Thread 1 has its data committed, is woken at 1.0 ms, and writes again at 9 ms. From 1.05 to 4 ms
+// the journal writes what thread 2 wants.
+TEST_F(DependenciesTest, WhoNeverGoesOnWhileAJournalWritesPausesBeforeItThinks) {
+  CommitBefore();
+  Next(2, Op::kRead, 500, 600);
+  int64_t at_us = 1'000;
+  const auto begin = [&] {
+    Waited waited = Next(1, Op::kWrite, at_us, at_us + 100, kFlagSync);
+    Next(7, Op::kWrite, at_us + 110, at_us + 200, kJournal);
+    Next(2, Op::kWrite, at_us + 120, at_us + 190, kFlagSync);
+    Next(7, Op::kWrite, at_us + 210, at_us + 1'000, kCommit);
+    Next(7, Op::kWrite, at_us + 1'050, at_us + 4'000, kJournal);
+    return waited;
+  };
+  const auto end = [&] {
+    Next(7, Op::kWrite, at_us + 4'010, at_us + 6'000, kCommit);
+    at_us += 9'000;
+  };
+  const auto thinks = [&](int64_t think_us, const auto& writing) {
+    const Waited waited = begin();
+    EXPECT_EQ(waited.think_us, think_us);
+    EXPECT_THAT(waited.writing, writing);
+    EXPECT_EQ(waited.how, 0u);
+    end();
+  };
+  begin();
+  end();
+  for (int seen = 1; seen < 8; ++seen) thinks(8'000, IsEmpty());
+  thinks(5'000, SizeIs(1));
+  thinks(5'000, SizeIs(1));
+  begin();
+  const Waited goes_on = Next(1, Op::kWrite, at_us + 2'500, at_us + 2'600, kFlagSync);
+  EXPECT_EQ(goes_on.think_us, 1'500);
+  EXPECT_THAT(goes_on.writing, IsEmpty());
+  end();
+  begin();
+  end();
+  thinks(8'000, IsEmpty());
 }
 
 }  // namespace
