@@ -107,6 +107,18 @@ class DependenciesTest : public testing::Test {
     Next(7, Op::kWrite, 0, 40, kJournal);
     Next(7, Op::kWrite, 50, 100, kCommit);
   }
+  // I/Os 0 to 8: a commit for thread 1, until 1.0 ms, and one that thread 2 asked for, until 3.0
+  // ms.
+  void CommitsForTwo() {
+    CommitBefore();                               // 0, 1
+    Next(2, Op::kRead, 200, 290);                 // 2
+    Next(1, Op::kWrite, 300, 400, kFlagSync);     // 3
+    Next(7, Op::kWrite, 410, 500, kJournal);      // 4
+    Next(2, Op::kWrite, 420, 490, kFlagSync);     // 5
+    Next(7, Op::kWrite, 510, 1'000, kCommit);     // 6
+    Next(7, Op::kWrite, 1'050, 1'400, kJournal);  // 7
+    Next(7, Op::kWrite, 1'410, 3'000, kCommit);   // 8
+  }
 
   bool no_fua_ = false;
   Dependencies inferred_{64, 4};
@@ -651,17 +663,9 @@ TEST_F(DependenciesTest, AThreadWaitsForTheJournalsWritesIfItDidTheLastTime) {
   EXPECT_THAT(Next(1, Op::kWrite, 12'000, 12'100).writing, IsEmpty());
 }
 
-// Thread 2 asks for the second commit; thread 1, which had the first, goes on when that one is
-// over.
+// Thread 1 goes on when the second commit is over.
 TEST_F(DependenciesTest, WhoWaitsForACommitItDidNotAskForWaitsForWhicheverIsNext) {
-  CommitBefore();                                                    // 0, 1
-  Next(2, Op::kRead, 200, 290);                                      // 2
-  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 3
-  Next(7, Op::kWrite, 410, 500, kJournal);                           // 4
-  Next(2, Op::kWrite, 420, 490, kFlagSync);                          // 5
-  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 6
-  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 7
-  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 8
+  CommitsForTwo();
   const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 9
   EXPECT_THAT(held.gates, ElementsAre(3, 6));
   EXPECT_THAT(held.writing, ElementsAre(8));
@@ -683,14 +687,7 @@ TEST_F(DependenciesTest, ACommitThatNobodyAskedForIsWaitedForItself) {
 
 // As before, but the next commit writes at once what thread 1 wants.
 TEST_F(DependenciesTest, AfterACommitItDidNotAskForAThreadMayWaitForTheWritesOfTheNext) {
-  CommitBefore();                                                    // 0, 1
-  Next(2, Op::kRead, 200, 290);                                      // 2
-  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 3
-  Next(7, Op::kWrite, 410, 500, kJournal);                           // 4
-  Next(2, Op::kWrite, 420, 490, kFlagSync);                          // 5
-  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 6
-  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 7
-  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 8
+  CommitsForTwo();
   Next(7, Op::kWrite, 3'020, 4'000, kJournal);                       // 9
   Next(7, Op::kWrite, 4'010, 6'000, kCommit);                        // 10
   const Waited held = Next(1, Op::kWrite, 4'070, 4'100, kFlagSync);  // 11
