@@ -81,10 +81,10 @@ int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step) {
   return -EOPNOTSUPP;
 }
 
-Result<std::unique_ptr<SyncPool>> SyncPool::Open() {
+Result<std::unique_ptr<SyncPool>> SyncPool::Open(Clock* clock) {
   UniqueFd event_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event_fd) return ErrnoStatus(errno, "eventfd");
-  return std::unique_ptr<SyncPool>(new SyncPool(std::move(event_fd)));
+  return std::unique_ptr<SyncPool>(new SyncPool(std::move(event_fd), clock));
 }
 
 SyncPool::~SyncPool() {
@@ -96,7 +96,7 @@ SyncPool::~SyncPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step) {
+uint64_t SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step) {
   bool start_thread = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -104,9 +104,10 @@ void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineS
     start_thread = jobs_.size() > idle_ && threads_.size() < kMaxThreads;
   }
   ++outstanding_;
+  ++submitted_;
   if (!start_thread) {
     wake_.notify_one();
-    return;
+    return submitted_;
   }
   // Other threads of the program handle signals; these do not.
   sigset_t all;
@@ -118,12 +119,16 @@ void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineS
     Work();
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return submitted_;
 }
 
 void SyncPool::Collect(std::vector<Outcome>* outcomes) {
+  // Who polls looks often, and must not keep the threads from the lock.
+  if (!any_done_.load(std::memory_order_acquire)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  any_done_.store(false, std::memory_order_relaxed);
   uint64_t count = 0;
   (void)!read(event_fd_.get(), &count, sizeof count);
-  const std::lock_guard<std::mutex> lock(mutex_);
   outcomes->insert(outcomes->end(), done_.begin(), done_.end());
   outstanding_ -= static_cast<uint32_t>(done_.size());
   done_.clear();
@@ -138,12 +143,15 @@ void SyncPool::Work() {
     if (jobs_.empty()) return;
     const Job job = jobs_.front();
     jobs_.pop_front();
+    taken_ns_.store(clock_->NowNs(), std::memory_order_relaxed);
+    taken_.fetch_add(1, std::memory_order_release);
     lock.unlock();
     const int64_t result = ExecuteStep(job.fd, job.is_block_device, job.step);
     lock.lock();
     done_.push_back({job.slot, result});
     const uint64_t one = 1;
     (void)!write(event_fd_.get(), &one, sizeof one);
+    any_done_.store(true, std::memory_order_release);
   }
 }
 
