@@ -37,8 +37,11 @@ GatedQueue::GatedQueue(uint32_t capacity, uint32_t out)
 }
 
 void GatedQueue::Start(int64_t start_ns) {
-  start_ns_ = start_ns;
-  for (Chain& chain : chains_) chain.opens_ns = chain.due_ns = start_ns;
+  start_ = Moment::At(start_ns);
+  for (Chain& chain : chains_) {
+    chain.opens = start_;
+    chain.due_ns = start_ns;
+  }
 }
 
 bool GatedQueue::HasRoom() const {
@@ -54,14 +57,17 @@ void GatedQueue::Require(uint32_t entry, uint32_t slot) {
   Gate& gate = gates_[named];
   if ((slot & Dependencies::kWhileWriting) != 0) {
     Entry& waits = entries_[entry];
-    waits.while_writing = gate.journal;
-    waits.after_think = (slot & Dependencies::kAfterThink) != 0;
+    if ((slot & Dependencies::kAfterThink) != 0) {
+      waits.after_think = gate.journal;
+      return;
+    }
+    waits.before_think = gate.journal;
     waits.to_the_end = (slot & Dependencies::kToTheEnd) != 0;
     waits.and_the_next = (slot & Dependencies::kAndTheNext) != 0;
     return;
   }
   if (gate.done) {
-    entries_[entry].opens_ns = std::max(entries_[entry].opens_ns, gate.complete_ns);
+    entries_[entry].opens.Delay(gate.complete);
     return;
   }
   const uint32_t waiter = free_waiter_;
@@ -84,7 +90,7 @@ void GatedQueue::NameGate(uint32_t entry, uint32_t slot) {
   }
   const PlannedIo& io = entries_[entry].io;
   const bool of_commit = io.commit_part != Dependencies::CommitPart::kNone;
-  gates_[gate] = {.journal = of_commit ? io.chain : kNone, .named = true};
+  gates_[gate] = {.host_ns = io.host_ns, .journal = of_commit ? io.chain : kNone, .named = true};
   gate_of_slot_[slot] = gate;
   entries_[entry].gate = gate;
 }
@@ -106,10 +112,10 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
     BLKTAPE_CHECK(partial_ != kNone);
     free_entry_ = entries_[partial_].next;
     Entry& entry = entries_[partial_];
-    entry.while_writing = kNone;
-    entry.after_think = entry.to_the_end = entry.and_the_next = false;
+    entry.before_think = entry.after_think = kNone;
+    entry.to_the_end = entry.and_the_next = false;
     entry.left_out = entry.retired = false;
-    entry.opens_ns = start_ns_;
+    entry.opens = start_;
     entry.waits = 0;
     entry.next = kNone;
     entry.gate = kNone;
@@ -125,7 +131,9 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
   entry.chain = ChainFor(step);
   if (step.gate_slot != kNoGateSlot) NameGate(added, step.gate_slot);
   if (entry.chain == kNone) {
-    LeaveOut(added, std::max(start_ns_, journals_[step.chain].rests_since_ns));
+    Moment rests = start_;
+    rests.Delay(journals_[step.chain].rests_since);
+    LeaveOut(added, rests);
     return;
   }
   Copy* const copy = CopyOf(entry.chain);
@@ -135,7 +143,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
     if (entry.gate != kNone) gates_[entry.gate].copy = entry.chain - kMaxChains;
   }
   if (copy != nullptr && copy->state == Copy::State::kLeftOut) {
-    LeaveOut(added, copy->end_ns);
+    LeaveOut(added, copy->end);
   } else {
     Chain& chain = chains_[chain_number];
     (chain.first == kNone ? chain.first : entries_[chain.last].next) = added;
@@ -161,7 +169,7 @@ uint32_t GatedQueue::ChainFor(const PlannedIo& step) {
 
 uint32_t GatedQueue::Begin(const PlannedIo& step) {
   Journal& journal = journals_[step.chain];
-  if (step.commit_copy == 0) EndComing(&journal, INT64_MIN);
+  if (step.commit_copy == 0) EndComing(&journal, {});
   uint32_t& coming = journal.coming[step.commit_copy];
   coming = free_copy_;
   BLKTAPE_CHECK(coming != kNone);
@@ -170,7 +178,7 @@ uint32_t GatedQueue::Begin(const PlannedIo& step) {
                      .writes = step.commit_part == Dependencies::CommitPart::kBegins,
                      .number = step.commit_copy,
                      .journal = step.chain};
-  chains_[kMaxChains + coming] = {.opens_ns = start_ns_, .due_ns = start_ns_};
+  chains_[kMaxChains + coming] = {.opens = start_, .due_ns = start_.ns};
   if (step.asked && step.commit_copy == 0) ++commits_.recorded;
   return coming;
 }
@@ -193,7 +201,7 @@ void GatedQueue::Finish(uint32_t number) {
   const bool ran = copy.state == Copy::State::kRuns;
   copy.next = free_copy_;
   free_copy_ = number;
-  if (ran) Rest(&journals_[copy.journal], copy.end_ns);
+  if (ran) Rest(&journals_[copy.journal], copy.end);
 }
 
 // Its gates are complete.
@@ -203,7 +211,7 @@ void GatedQueue::Ask(uint32_t number) {
   copy.state = Copy::State::kAsks;
   copy.next = journal.asking;
   journal.asking = number;
-  if (journal.running == kNone) PushReady(kMaxChains + number, journal.rests_since_ns);
+  if (journal.running == kNone) PushReady(kMaxChains + number, journal.rests_since);
 }
 
 // It begins at `due_ns`. Who asked by then is served by it, the others ask again when it is over.
@@ -211,7 +219,7 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
   Copy& copy = copies_[number];
   Journal& journal = journals_[copy.journal];
   Chain& own = chains_[kMaxChains + number];
-  own.opens_ns = std::max(own.opens_ns, journal.rests_since_ns);
+  own.opens.Delay(journal.rests_since);
   copy.state = Copy::State::kRuns;
   if (copy.asked) ++commits_.written;
   journal.running = number;
@@ -226,7 +234,7 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
     if (asking != number) {
       others = true;
       chain.ready = false;
-      const bool joins = other.asked && chain.opens_ns <= due_ns;
+      const bool joins = other.asked && chain.opens.ns <= due_ns;
       uint32_t& list = joins ? journal.joining : journal.asking;
       if (joins) other.state = Copy::State::kJoins;
       other.next = list;
@@ -241,18 +249,18 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
 }
 
 // The commit that ran is complete.
-void GatedQueue::Rest(Journal* journal, int64_t now_ns) {
+void GatedQueue::Rest(Journal* journal, const Moment& now) {
   journal->running = kNone;
-  journal->rests_since_ns = now_ns;
+  journal->rests_since = now;
   uint32_t joining = std::exchange(journal->joining, kNone);
   for (uint32_t asks = journal->asking; asks != kNone; asks = copies_[asks].next) {
-    PushReady(kMaxChains + asks, now_ns);
+    PushReady(kMaxChains + asks, now);
   }
   // Some may have waited for one that asked and now joins.
-  Wrote(journal, now_ns, /*to_the_end=*/true);
+  Wrote(journal, now, /*to_the_end=*/true);
   while (joining != kNone) {
     const uint32_t next = copies_[joining].next;
-    LeaveOutCopy(joining, now_ns);
+    LeaveOutCopy(joining, now);
     joining = next;
   }
 }
@@ -266,7 +274,7 @@ bool GatedQueue::IsWriting(const Journal& journal, bool to_the_end) const {
   return false;
 }
 
-void GatedQueue::Wrote(Journal* journal, int64_t now_ns, bool to_the_end) {
+void GatedQueue::Wrote(Journal* journal, const Moment& now, bool to_the_end) {
   journal->writing = false;
   uint32_t parked = std::exchange(journal->parked, kNone);
   while (parked != kNone) {
@@ -274,46 +282,47 @@ void GatedQueue::Wrote(Journal* journal, int64_t now_ns, bool to_the_end) {
     const uint32_t number = std::exchange(parked, chain.next_parked);
     Entry& first = entries_[chain.first];
     if (first.to_the_end && !to_the_end) {
-      Park(number);
+      Park(number, journal);
       continue;
     }
     chain.parked = false;
-    if (first.after_think) {
+    if (first.before_think != kNone) {
+      if (!first.and_the_next) first.before_think = kNone;
+      first.to_the_end = first.and_the_next = false;
+      first.opens.Delay(now);
+      LookAt(number);
+    } else {
       // It may be over before that: then another one may have begun when it is due.
-      if (now_ns > chain.due_ns) {
-        first.while_writing = kNone;
-        chain.due_ns = now_ns + first.io.goes_on_ns;
+      if (now.ns > chain.due_ns) {
+        first.after_think = kNone;
+        chain.meant_ns = now.ns + first.io.goes_on_ns;
+        chain.due_ns = now.After(first.io.goes_on_ns);
       }
       PushDue(number);
-    } else {
-      if (!first.and_the_next) first.while_writing = kNone;
-      first.to_the_end = first.and_the_next = false;
-      first.opens_ns = std::max(first.opens_ns, now_ns);
-      LookAt(number);
     }
   }
 }
 
-void GatedQueue::LeaveOutCopy(uint32_t number, int64_t now_ns) {
+void GatedQueue::LeaveOutCopy(uint32_t number, const Moment& now) {
   Copy& copy = copies_[number];
   copy.state = Copy::State::kLeftOut;
-  copy.end_ns = now_ns;
+  copy.end = now;
   Chain& chain = chains_[kMaxChains + number];
   uint32_t entry = std::exchange(chain.first, kNone);
   chain.last = kNone;
   while (entry != kNone) {
     const uint32_t next = entries_[entry].next;
-    LeaveOut(entry, now_ns);
+    LeaveOut(entry, now);
     entry = next;
   }
 }
 
-void GatedQueue::LeaveOut(uint32_t number, int64_t now_ns) {
+void GatedQueue::LeaveOut(uint32_t number, const Moment& now) {
   Entry& entry = entries_[number];
   entry.left_out = true;
   // A gate may still lead to it.
   if (entry.waits == 0) Retire(number);
-  if (entry.gate != kNone) Open(entry.gate, now_ns);
+  if (entry.gate != kNone) Open(entry.gate, now);
 }
 
 void GatedQueue::Retire(uint32_t number) {
@@ -334,77 +343,80 @@ bool GatedQueue::TakeLeftOut(PlannedIo* io) {
   return true;
 }
 
-void GatedQueue::EndComing(Journal* journal, int64_t now_ns) {
+void GatedQueue::EndComing(Journal* journal, const Moment& now) {
   for (const uint32_t coming : journal->coming) {
     if (coming == kNone) continue;
-    copies_[coming].end_ns = std::max(copies_[coming].end_ns, now_ns);
+    copies_[coming].end.Delay(now);
     End(coming);
   }
 }
 
 void GatedQueue::EndCommits(int64_t now_ns) {
-  for (Journal& journal : journals_) EndComing(&journal, now_ns);
+  for (Journal& journal : journals_) EndComing(&journal, Moment::At(now_ns));
   Settle();
 }
 
-void GatedQueue::PushReady(uint32_t number, int64_t opens_ns) {
+void GatedQueue::PushReady(uint32_t number, Moment opens) {
   Chain& chain = chains_[number];
-  const Entry& entry = entries_[chain.first];
-  const int64_t due_ns = std::max(chain.opens_ns, opens_ns) + entry.io.offset_ns;
-  chain.due_ns = std::max(chain.due_ns, due_ns);
+  opens.Delay(chain.opens);
+  const int64_t offset_ns = entries_[chain.first].io.offset_ns;
+  chain.meant_ns = std::max(chain.due_ns, opens.ns + offset_ns);
+  chain.due_ns = std::max(chain.due_ns, opens.After(offset_ns));
   PushDue(number);
 }
 
 void GatedQueue::PushDue(uint32_t number) {
   Chain& chain = chains_[number];
   chain.ready = true;
-  ready_.push_back({chain.due_ns, entries_[chain.first].io.sequence, chain.first});
+  ready_.push_back({chain.due_ns, chain.meant_ns, entries_[chain.first].io.sequence, chain.first});
   std::push_heap(ready_.begin(), ready_.end());
 }
 
-void GatedQueue::Park(uint32_t number) {
-  Journal& journal = journals_[entries_[chains_[number].first].while_writing];
+void GatedQueue::Park(uint32_t number, Journal* journal) {
   chains_[number].parked = true;
-  chains_[number].next_parked = journal.parked;
-  journal.parked = number;
+  chains_[number].next_parked = journal->parked;
+  journal->parked = number;
 }
 
 // What is due next may have to wait for what a journal writes by then.
 void GatedQueue::Settle() {
   while (!ready_.empty()) {
     const Entry& entry = entries_[ready_.front().entry];
-    if (!entry.after_think || entry.while_writing == kNone) return;
-    const Journal& journal = journals_[entry.while_writing];
-    if (journal.running == kNone || !journal.writing) return;
+    if (entry.after_think == kNone) return;
+    Journal& journal = journals_[entry.after_think];
+    if (!IsWriting(journal, /*to_the_end=*/false)) return;
     std::pop_heap(ready_.begin(), ready_.end());
     ready_.pop_back();
     chains_[entry.chain].ready = false;
-    Park(entry.chain);
+    Park(entry.chain, &journal);
   }
 }
 
 void GatedQueue::LookAt(uint32_t number) {
   Chain& chain = chains_[number];
   if (chain.ready || chain.parked || chain.first == kNone) return;
-  const Entry& entry = entries_[chain.first];
+  Entry& entry = entries_[chain.first];
   if (entry.waits > 0) return;
-  if (entry.while_writing != kNone && !entry.after_think &&
-      IsWriting(journals_[entry.while_writing], entry.to_the_end)) {
-    Park(number);
-    return;
+  if (entry.before_think != kNone) {
+    Journal& journal = journals_[entry.before_think];
+    if (IsWriting(journal, entry.to_the_end)) return Park(number, &journal);
+    entry.before_think = kNone;
+    entry.to_the_end = entry.and_the_next = false;
   }
-  chain.opens_ns = std::max(chain.opens_ns, entry.opens_ns);
+  chain.opens.Delay(entry.opens);
   Copy* const copy = CopyOf(number);
   if (copy != nullptr && copy->state == Copy::State::kWaits) {
-    chain.opens_ns += entry.io.asks_after_ns;
+    chain.opens.ns += entry.io.asks_after_ns;
+    chain.opens.seen_ns = std::max(chain.opens.ns, chain.opens.seen_ns);
     Ask(number - kMaxChains);
     return;
   }
   if (copy != nullptr && copy->state != Copy::State::kRuns) return;
-  const int64_t written_ns = std::max(chain.opens_ns, chain.due_ns);
-  PushReady(number, chain.opens_ns);
+  Moment written = Moment::At(chain.due_ns);
+  written.Delay(chain.opens);
+  PushReady(number, chain.opens);
   if (copy != nullptr && entry.io.commit_part == Dependencies::CommitPart::kEnds) {
-    Wrote(&journals_[copy->journal], written_ns, /*to_the_end=*/false);
+    Wrote(&journals_[copy->journal], written, /*to_the_end=*/false);
   }
 }
 
@@ -424,7 +436,7 @@ GatedQueue::Taken GatedQueue::Take() {
   chain.ready = false;
   FreeEntry(ready.entry);
   if (copy != nullptr && taken.gate == kNone) {
-    copy->end_ns = std::max(copy->end_ns, ready.due_ns);
+    copy->end.Delay(Moment::At(ready.due_ns));
     DidOneOf(number - kMaxChains);
   }
   LookAt(number);
@@ -432,16 +444,17 @@ GatedQueue::Taken GatedQueue::Take() {
   return taken;
 }
 
-void GatedQueue::Complete(uint32_t gate, int64_t complete_ns) {
+void GatedQueue::Complete(uint32_t gate, int64_t seen_ns) {
   if (gate == kNoGate) return;
+  const Moment complete{seen_ns - gates_[gate].host_ns, seen_ns};
   const uint32_t number = gates_[gate].copy;
   if (number != kNone) {
     Copy& copy = copies_[number];
-    copy.end_ns = std::max(copy.end_ns, complete_ns);
+    copy.end.Delay(complete);
     // Before those who wait for it: they may go on with what waits for the journal to rest.
     DidOneOf(number);
   }
-  Open(gate, complete_ns);
+  Open(gate, complete);
   Settle();
 }
 
@@ -457,15 +470,15 @@ void GatedQueue::MoveOn(uint32_t number) {
   }
 }
 
-void GatedQueue::Open(uint32_t gate, int64_t complete_ns) {
+void GatedQueue::Open(uint32_t gate, const Moment& complete) {
   Gate& done = gates_[gate];
   done.done = true;
-  done.complete_ns = complete_ns;
+  done.complete = complete;
   const uint32_t waiters = std::exchange(done.waiters, kNone);
   uint32_t last = kNone;
   for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
     Entry& entry = entries_[waiters_[waiter].entry];
-    entry.opens_ns = std::max(entry.opens_ns, complete_ns);
+    entry.opens.Delay(complete);
     --entry.waits;
     // Who asks for a commit comes first: others may wait for what that writes.
     if (Dependencies::Begins(entry.io.commit_part)) MoveOn(waiters_[waiter].entry);

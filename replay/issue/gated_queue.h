@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "replay/issue/issue_totals.h"
@@ -16,7 +18,10 @@ namespace blktape {
 // clock. Nothing is allocated after construction. Not thread-safe.
 //
 //   opens(X) = max( start, completions of all gates that X and those before it in its chain name )
-//   due(X)   = max( opens(X) + X.offset_ns, due of the one before it in its chain )
+//   due(X)   = max( opens(X) + X.offset_ns, when the last of these was seen,
+//                   due of the one before it in its chain )
+//
+// A gate's completion is by its PlannedIo::host_ns before it is seen.
 //
 // Commits of one journal take turns (docs/closed_loop.md, Shared commits): each copy of a commit is
 // a chain of its own, which begins when its gates are complete and no other is under way. What was
@@ -52,8 +57,8 @@ class GatedQueue {
   // Takes the one that is due first, the first of the plan among equals. NextDueNs() is not
   // INT64_MAX.
   Taken Take();
-  // The I/O that was taken with this gate has completed; nothing happens for kNoGate.
-  void Complete(uint32_t gate, int64_t complete_ns);
+  // The completion of the I/O that was taken with this gate is seen; nothing happens for kNoGate.
+  void Complete(uint32_t gate, int64_t seen_ns);
   // The next I/O that is left out; false if there is none. Until then it is held.
   bool TakeLeftOut(PlannedIo* io);
   // Nothing is out, nothing held is due at any time, and no step comes before: commits that wait
@@ -65,16 +70,28 @@ class GatedQueue {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  // When something happened, and when that was seen.
+  struct Moment {
+    int64_t ns = INT64_MIN;
+    int64_t seen_ns = INT64_MIN;
+    static Moment At(int64_t ns) { return {ns, ns}; }
+    void Delay(const Moment& other) {
+      ns = std::max(ns, other.ns);
+      seen_ns = std::max(seen_ns, other.seen_ns);
+    }
+    // So long after it, but not before it is seen.
+    int64_t After(int64_t by_ns) const { return std::max(ns + by_ns, seen_ns); }
+  };
   struct Entry {
     PlannedIo io;
     uint32_t chain = kNone;
-    uint32_t while_writing = kNone;  // waits for what this journal writes, too
-    bool after_think = false;        // when it is due, not when it opens
-    bool to_the_end = false;         // of the commit
-    bool and_the_next = false;       // and then for what the next one writes
+    uint32_t before_think = kNone;  // waits for what this journal writes, too, before it opens
+    bool to_the_end = false;        // of the commit
+    bool and_the_next = false;      // and then for what the next one writes
+    uint32_t after_think = kNone;   // and for what this journal writes when it is due
     bool left_out = false;
     bool retired = false;  // and no gate leads to it
-    int64_t opens_ns = 0;
+    Moment opens = {};
     int64_t freed_ns = 0;
     uint32_t waits = 0;     // gates that are not complete
     uint32_t next = kNone;  // of its chain, or of the free ones
@@ -83,8 +100,9 @@ class GatedQueue {
   struct Chain {
     uint32_t first = kNone;
     uint32_t last = kNone;
-    int64_t opens_ns = 0;
+    Moment opens = {};
     int64_t due_ns = 0;
+    int64_t meant_ns = 0;          // due, but for when that was seen
     bool ready = false;            // its first is in ready_
     bool parked = false;           // its first waits for what a journal writes
     uint32_t next_parked = kNone;  // of that journal
@@ -99,11 +117,11 @@ class GatedQueue {
     uint8_t number = 0;
     uint32_t journal = 0;
     uint32_t undone = 0;    // of its I/Os: held, or out with a gate
-    int64_t end_ns = 0;     // the latest completion
+    Moment end = {};        // the latest completion
     uint32_t next = kNone;  // of those that ask, or join, or are free
   };
   struct Journal {
-    int64_t rests_since_ns = INT64_MIN;
+    Moment rests_since = {};
     uint32_t running = kNone;
     bool writing = false;  // until the commit record of the one that runs
     uint32_t asking = kNone;
@@ -113,7 +131,8 @@ class GatedQueue {
     static std::array<uint32_t, Dependencies::kMaxCopies> AllNone();
   };
   struct Gate {
-    int64_t complete_ns = 0;
+    Moment complete = {};
+    int64_t host_ns = 0;
     uint32_t waiters = kNone;  // a list, while it is not complete
     uint32_t copy = kNone;     // whose I/O it is
     uint32_t journal = kNone;  // that writes it
@@ -127,11 +146,13 @@ class GatedQueue {
   };
   struct Ready {
     int64_t due_ns;
+    int64_t meant_ns;
     uint64_t sequence;
     uint32_t entry;
     // A heap's first is its largest: later is less.
     bool operator<(const Ready& other) const {
-      return due_ns != other.due_ns ? due_ns > other.due_ns : sequence > other.sequence;
+      return std::tie(due_ns, meant_ns, sequence) >
+             std::tie(other.due_ns, other.meant_ns, other.sequence);
     }
   };
 
@@ -139,12 +160,12 @@ class GatedQueue {
   void NameGate(uint32_t entry, uint32_t slot);
   void FreeGate(uint32_t gate);
   void FreeEntry(uint32_t entry);
-  void Open(uint32_t gate, int64_t complete_ns);
+  void Open(uint32_t gate, const Moment& complete);
   void MoveOn(uint32_t entry);
   void LookAt(uint32_t number);
-  void PushReady(uint32_t number, int64_t opens_ns);
+  void PushReady(uint32_t number, Moment opens);
   void PushDue(uint32_t number);
-  void Park(uint32_t number);
+  void Park(uint32_t number, Journal* journal);
   void Settle();
   uint32_t ChainFor(const PlannedIo& step);
   Copy* CopyOf(uint32_t chain) {
@@ -152,19 +173,19 @@ class GatedQueue {
   }
   uint32_t Begin(const PlannedIo& step);
   void End(uint32_t copy);
-  void EndComing(Journal* journal, int64_t now_ns);
+  void EndComing(Journal* journal, const Moment& now);
   void DidOneOf(uint32_t copy);
   void Finish(uint32_t copy);
   void Ask(uint32_t copy);
   void Run(uint32_t copy, int64_t due_ns);
-  void Rest(Journal* journal, int64_t now_ns);
+  void Rest(Journal* journal, const Moment& now);
   bool IsWriting(const Journal& journal, bool to_the_end) const;
-  void Wrote(Journal* journal, int64_t now_ns, bool to_the_end);
-  void LeaveOut(uint32_t entry, int64_t now_ns);
-  void LeaveOutCopy(uint32_t copy, int64_t now_ns);
+  void Wrote(Journal* journal, const Moment& now, bool to_the_end);
+  void LeaveOut(uint32_t entry, const Moment& now);
+  void LeaveOutCopy(uint32_t copy, const Moment& now);
   void Retire(uint32_t entry);
 
-  int64_t start_ns_ = 0;
+  Moment start_;
   std::vector<Entry> entries_;
   std::vector<Chain> chains_;  // of threads, then of copies
   std::vector<Copy> copies_;

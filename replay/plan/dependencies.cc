@@ -186,9 +186,8 @@ void Dependencies::Happened(uint32_t slot) {
   if (done.journal) HoldLatest(slot, &last_journal_);
   if (!done.commit) {
     CommitWrites* const writes = done.journal ? WritesOf(done.commit_number) : nullptr;
-    if (writes != nullptr && done.complete_ns > writes->complete_ns) {
-      writes->complete_ns = done.complete_ns;
-      writes->host_ns = done.host_ns;
+    if (writes != nullptr) {
+      writes->complete_ns = std::max(writes->complete_ns, done.complete_ns);
     }
     return;
   }
@@ -240,14 +239,8 @@ void Dependencies::Arrive(const IoRecord& io, bool no_fua) {
   HappenUntil(*arrival_ns);
 }
 
-void Dependencies::TellOf(int64_t complete_ns, int64_t host_ns, Chain* chain) const {
-  if (complete_ns <= chain->told_ns) return;
-  chain->told_ns = complete_ns;
-  chain->told_host_ns = host_ns;
-}
-
 void Dependencies::Tell(uint32_t slot, Chain* chain) {
-  TellOf(slots_[slot].complete_ns, slots_[slot].host_ns, chain);
+  chain->told_ns = std::max(chain->told_ns, slots_[slot].complete_ns);
 }
 
 void Dependencies::TellUntold(Chain* chain) {
@@ -343,7 +336,6 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer
     own.askers.push_back({.number = slots_[chain.last_slot].number,
                           .chain = writer,
                           .complete_ns = chain.told_ns,
-                          .host_ns = chain.told_host_ns,
                           .asks_after_ns = waited ? std::max<int64_t>(0, busy_after_ns) : 0});
   }
   for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
@@ -363,8 +355,7 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer
     own.askers.push_back({.slot = chain.last_slot,
                           .number = last.number,
                           .chain = number,
-                          .complete_ns = last.complete_ns,
-                          .host_ns = last.host_ns});
+                          .complete_ns = last.complete_ns});
   }
   std::ranges::sort(own.askers, {},
                     [](const Asker& asker) { return std::pair(asker.complete_ns, asker.number); });
@@ -424,7 +415,7 @@ bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
       goings.after_at_once * std::max(goings.apart, 1) > goings.apart_at_once * goings.after) {
     return false;
   }
-  if (writes != nullptr) TellOf(writes->complete_ns, writes->host_ns, chain);
+  if (writes != nullptr) chain->told_ns = std::max(chain->told_ns, writes->complete_ns);
   return true;
 }
 
@@ -464,12 +455,7 @@ void Dependencies::NameOthers(uint32_t device, bool journal, Chain* chain) {
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
     Name(RecordFor(commit->slot, *chain), chain);
-    // What it changes may lie in a block that the journal is writing, or not: as it did before.
     if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
-    if (chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
-      wait = {.slot = commit->slot, .how = kAfterThink};
-      wait_.goes_on_ns = chain->goes_on_ns;
-    }
   }
   const auto unexplained = [&] {
     return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
@@ -477,6 +463,11 @@ void Dependencies::NameOthers(uint32_t device, bool journal, Chain* chain) {
   if (!journal && chain->synced && PausedFirst(device, chain)) wait = {.slot = last_journal_};
   if (unexplained()) NameJustEnded(journal, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
+  // What it changes may lie in a block that the journal is writing, or not: as it did before.
+  if (commit != nullptr && chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
+    gates_.push_back(commit->slot | kWhileWriting | kAfterThink);
+    wait_.goes_on_ns = chain->goes_on_ns;
+  }
   const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
   if (started != kNone) Name(started, chain);
 }
@@ -568,7 +559,6 @@ Dependencies::Wait Dependencies::WaitOfCopy(uint32_t copy, std::vector<uint32_t>
   const Chain& chain = chains_[wait_.chain];
   Wait wait = wait_;
   int64_t from_ns = chain.told_ns;
-  wait.host_ns = chain.told_host_ns;
   for (const uint32_t gate : gates_) {
     const bool its_own = wait_commit_ != 0 && (gate & kWhileWriting) == 0 &&
                          slots_[gate].commit_number == wait_commit_;
@@ -584,10 +574,7 @@ Dependencies::Wait Dependencies::WaitOfCopy(uint32_t copy, std::vector<uint32_t>
         gates->insert(gates->end(), writers_gates_.begin(), writers_gates_.end());
       }
     }
-    if (asker.complete_ns > from_ns) {
-      from_ns = asker.complete_ns;
-      wait.host_ns = asker.host_ns;
-    }
+    from_ns = std::max(from_ns, asker.complete_ns);
   }
   from_ns = std::max(from_ns, *first_ns_);
   wait.think_ns = std::max<int64_t>(0, SaturatingSubtract(arrival_ns_, from_ns));
@@ -605,7 +592,7 @@ std::optional<uint32_t> Dependencies::TakeSlot() {
   return slot;
 }
 
-std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
+std::optional<uint32_t> Dependencies::Add(const IoRecord& io) {
   if (!io.complete_ns) return std::nullopt;
   const std::optional<uint32_t> slot = TakeSlot();
   if (!slot) return std::nullopt;
@@ -613,7 +600,6 @@ std::optional<uint32_t> Dependencies::Add(const IoRecord& io, int64_t host_ns) {
   slots_[*slot] = {.number = added_++,
                    .arrival_ns = *io.arrival_ns(),
                    .complete_ns = *io.complete_ns,
-                   .host_ns = host_ns,
                    .device = io.device,
                    .chain = wait_.chain,
                    .uses = 1,

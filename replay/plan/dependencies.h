@@ -40,11 +40,11 @@ class Dependencies {
   // More threads than this that ask for one commit wait for its first copy.
   static constexpr uint32_t kMaxCopies = 16;
   // In the name of a gate: not for this I/O, but for the writes, before the record, of the commit
-  // of its journal that is under way then.
+  // of its journal that is under way before it thinks.
   static constexpr uint32_t kWhileWriting = uint32_t{1} << 31;
-  // With that: of the one that is under way when its think time is over, not before.
+  // With that: of the one that is under way when its think time is over. There may be one of each.
   static constexpr uint32_t kAfterThink = uint32_t{1} << 30;
-  // Or for all of that commit; or for that, and then for the writes of the next one.
+  // Or, before it thinks, for all of that commit; or for that, and then for the writes of the next.
   static constexpr uint32_t kToTheEnd = uint32_t{1} << 29;
   static constexpr uint32_t kAndTheNext = uint32_t{1} << 28;
   static constexpr uint32_t kOfJournal = kWhileWriting | kAfterThink | kToTheEnd | kAndTheNext;
@@ -61,8 +61,6 @@ class Dependencies {
     int64_t asks_after_ns = 0;
     // With kAfterThink: so long after these writes it goes on.
     int64_t goes_on_ns = 0;
-    // As Add() was told of that completion; 0 without one.
-    int64_t host_ns = 0;
   };
 
   // Any record arrives, planned or not: completions up to then have happened. `no_fua`: its device
@@ -73,9 +71,8 @@ class Dependencies {
   Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates);
   // Of the record of the last WaitOf(), before its Add(): the same for each of its copies, from 0.
   Wait WaitOfCopy(uint32_t copy, std::vector<uint32_t>* gates) const;
-  // And its own slot, where it completed: absent if there are too many. `host_ns`: so much later
-  // than it is complete the replay will see it.
-  std::optional<uint32_t> Add(const IoRecord& io, int64_t host_ns = 0);
+  // And its own slot, where it completed: absent if there are too many.
+  std::optional<uint32_t> Add(const IoRecord& io);
   // The slot of the next copy of what was added as `slot`.
   std::optional<uint32_t> AddCopy(uint32_t slot);
 
@@ -86,7 +83,6 @@ class Dependencies {
     uint64_t number = 0;  // counted as they are added
     int64_t arrival_ns = 0;
     int64_t complete_ns = 0;
-    int64_t host_ns = 0;
     uint32_t device = 0;
     uint32_t chain = 0;
     uint32_t uses = 0;           // by whom it may still be named
@@ -113,7 +109,6 @@ class Dependencies {
     uint64_t number = 0;    // of its I/O
     uint32_t chain = 0;
     int64_t complete_ns = 0;
-    int64_t host_ns = 0;
     int64_t asks_after_ns = 0;
   };
   // For whom a thread writes commits.
@@ -136,7 +131,6 @@ class Dependencies {
     bool any_completed = false;
     int64_t last_complete_ns = 0;  // of its own
     int64_t told_ns = INT64_MIN;   // latest completion it was told of
-    int64_t told_host_ns = 0;      // of that one
     bool synced = false;           // its last I/O was a sync write, not to a journal
     int64_t synced_ns = 0;         // when that arrived
     bool works = false;            // it has done more than write to a journal
@@ -169,11 +163,11 @@ class Dependencies {
     uint32_t chain = 0;
     int64_t from_ns = 0;
     int64_t complete_ns = INT64_MIN;  // the latest completion
-    int64_t host_ns = 0;              // of that one
     bool recorded = false;            // the record has arrived
     bool asked = false;
   };
-  // For what a journal writes: a slot of one of its commits, kAfterThink, kToTheEnd, kAndTheNext.
+  // For what a journal writes, before it thinks: a slot of one of its commits; kToTheEnd and
+  // kAndTheNext.
   struct JournalWait {
     uint32_t slot = kNone;
     uint32_t how = 0;
@@ -193,7 +187,6 @@ class Dependencies {
   bool KnowFlush(uint32_t slot, int64_t now_ns);
   void HappenUntil(int64_t now_ns);
   void Happened(uint32_t slot);
-  void TellOf(int64_t complete_ns, int64_t host_ns, Chain* chain) const;
   void Tell(uint32_t slot, Chain* chain);
   void TellUntold(Chain* chain);
   void Name(uint32_t slot, Chain* chain);

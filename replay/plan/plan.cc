@@ -149,14 +149,17 @@ void Plan::SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* pla
   planned->asked = wait.asked;
   planned->asks_after_ns = schedule_.ScaleNs(wait.asks_after_ns);
   planned->goes_on_ns = schedule_.ScaleNs(wait.goes_on_ns);
-  // Part of what the recording thought after a completion the replay spends on seeing it.
-  planned->offset_ns = std::max<int64_t>(0, schedule_.ScaleNs(wait.think_ns) - wait.host_ns);
+  planned->offset_ns = schedule_.ScaleNs(wait.think_ns);
 }
 
 // kClosed. Copies of the I/O go to those held.
 void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
   if (io.arrival_ns()) {
     const IoRecord moved = WithoutCut(io);
+    if (!options_.host_parts.empty()) {
+      planned->host_ns = options_.host_parts[planned->target].Of(planned->op, planned->flags,
+                                                                 planned->bytes, /*pause_ns=*/0);
+    }
     const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_);
     for (uint32_t copy = 1; copy < wait.copies; ++copy) {
       Held& held = held_.emplace_back(Held{.io = *planned, .gates = {}});
@@ -164,12 +167,7 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
     }
     counts_.copies += held_.size();
     SetGate(wait, 0, planned);
-    const int64_t host_ns =
-        options_.host_parts.empty()
-            ? 0
-            : options_.host_parts[planned->target].Of(planned->op, planned->flags, planned->bytes,
-                                                      /*pause_ns=*/0);
-    const std::optional<uint32_t> slot = dependencies_.Add(moved, host_ns);
+    const std::optional<uint32_t> slot = dependencies_.Add(moved);
     planned->gate_slot = slot.value_or(kNoGateSlot);
     for (Held& held : held_) {
       held.io.gate_slot = slot ? dependencies_.AddCopy(*slot).value_or(kNoGateSlot) : kNoGateSlot;

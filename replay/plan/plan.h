@@ -55,6 +55,7 @@ struct PlannedIo {
   uint32_t chain = 0;  // kClosed: I/Os of one chain keep their order
   // kTimed: when it is due, after the start. Else: think time between its gate and its due time.
   int64_t offset_ns = 0;
+  int64_t host_ns = 0;        // kClosed: so much later than it is complete the issuer sees it
   int64_t asks_after_ns = 0;  // kClosed: Dependencies::Wait::asks_after_ns
   int64_t goes_on_ns = 0;     // kClosed: Dependencies::Wait::goes_on_ns
   uint64_t sequence = 0;      // place in the plan, from 0

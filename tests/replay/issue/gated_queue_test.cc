@@ -68,6 +68,37 @@ TEST_F(GatedQueueTest, TheLastOfSeveralGatesDecides) {
   Take(2, 3'007);
 }
 
+// I/O 0 is complete 30 before that is seen: of 100 that is thought after it 70 are left, of 20
+// none.
+TEST_F(GatedQueueTest, WhatIsSeenLateIsThoughtAboutForLess) {
+  PlannedIo late = Step(0, 1, 0, 0);
+  late.host_ns = 30;
+  Add(late);
+  Add(Step(1, 2, 0, 1));
+  Add(Step(10, 1, 100, 2, {0}));
+  Add(Step(11, 3, 20, 3, {0}));
+  Add(Step(12, 4, 25, 4, {0, 1}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t other = Take(1, kStartNs);
+  queue_.Complete(first, 2'000);
+  Take(11, 2'000);
+  Take(10, 2'070);
+  queue_.Complete(other, 2'080);
+  Take(12, 2'105);
+}
+
+// Both are due when that is seen; the one that thinks for less comes first all the same.
+TEST_F(GatedQueueTest, WhatIsDueWhenThatIsSeenKeepsTheOrderItWasMeantToHave) {
+  PlannedIo late = Step(0, 1, 0, 0);
+  late.host_ns = 100;
+  Add(late);
+  Add(Step(10, 2, 90, 1, {0}));
+  Add(Step(11, 3, 60, 2, {0}));
+  queue_.Complete(Take(0, kStartNs), 2'000);
+  Take(11, 2'000);
+  Take(10, 2'000);
+}
+
 TEST_F(GatedQueueTest, AGateThatIsCompleteAlreadyCountsFromThen) {
   Add(Step(0, 0, 0, 0));
   queue_.Complete(Take(0, kStartNs), 4'000);
@@ -282,7 +313,8 @@ TEST_F(SharedCommitTest, AJournalThatDoesNotWriteHoldsNobodyUp) {
   Take(50, 2'007);
 }
 
-// The same when its think time is over: what is written before that or after does not matter.
+// The same when its think time is over: what is written before that or after does not matter. I/O
+// 50 is due when a commit will begin at once.
 TEST_F(SharedCommitTest, WhatAJournalWritesHoldsUpWhoIsDueMeanwhile) {
   AddAll();
   Add(Step(45, 3, 0, 8));
@@ -296,11 +328,11 @@ TEST_F(SharedCommitTest, WhatAJournalWritesHoldsUpWhoIsDueMeanwhile) {
   const uint32_t other = Take(45, kStartNs);
   queue_.Complete(first, 2'000);
   queue_.Complete(other, 2'010);
-  Take(50, 2'017);  // it will write at once, but does not yet
   const uint32_t written = Take(10, 2'050);
   queue_.Complete(second, 2'060);
   EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
   queue_.Complete(written, 2'100);
+  Take(50, 2'100);
   Take(51, 2'103);
   queue_.Complete(Take(11, 2'105), 3'000);
   const uint32_t next = Take(20, 3'020);
@@ -333,6 +365,50 @@ TEST_F(SharedCommitTest, WhoWaitsToTheEndOfACommitGoesOnWithThatOrWithTheNext) {
   queue_.Complete(next, 3'050);
   Take(21, 3'055);
   Take(51, 3'057);
+}
+
+// I/O 50 waits for a commit, thinks for 60, and then for what the next one writes.
+TEST_F(SharedCommitTest, OneMayWaitBeforeItThinksAndAfter) {
+  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  PlannedIo twice = Step(50, 4, 60, 9, {8, kToTheEnd | 3, kAfterThink | 3});
+  twice.goes_on_ns = 7;
+  Add(twice);
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);
+  queue_.Complete(other, 2'010);
+  const uint32_t written = Take(10, 2'050);
+  queue_.Complete(second, 2'060);
+  queue_.Complete(written, 2'100);
+  queue_.Complete(Take(11, 2'105), 3'000);
+  const uint32_t next = Take(20, 3'020);
+  Take(30, 3'100);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(next, 3'600);
+  Take(21, 3'605);
+  Take(50, 3'607);
+}
+
+// The same, but no commit is under way when it opens: what it waits for after that is not the end.
+TEST_F(SharedCommitTest, WhoFindsNoCommitToTheEndOfWhichToWaitWaitsForWritesAfterwards) {
+  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
+  AddAll();
+  Add(Step(45, 3, 0, 8));
+  PlannedIo after = Step(50, 4, 70, 9, {8, kToTheEnd | 3, kAfterThink | 3});
+  after.goes_on_ns = 7;
+  Add(after);
+  const uint32_t first = Take(0, kStartNs);
+  Take(1, kStartNs);
+  queue_.Complete(Take(45, kStartNs), 1'990);
+  queue_.Complete(first, 2'000);
+  const uint32_t written = Take(10, 2'050);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(written, 2'100);
+  Take(11, 2'105);
+  Take(50, 2'107);
 }
 
 // As in XFS: the record is all of it.

@@ -17,11 +17,11 @@ PAUSES_FIRST = 8
 GOINGS = 64
 
 # `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN, ENDS or, of one write, WHOLE.
-# `writing` is the journal whose writes it waits for, too, where there are any before its think time, or after that, or to
-# the end of whose commit, or to that and then for the writes of the next.
-Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing how goes_on_ns gates_others "
-                              "asks_after_ns")
-BEFORE_THINK, AFTER_THINK, TO_THE_END, AND_THE_NEXT = range(4)
+# `writing` is the journal whose writes it waits for, too, before its think time, or to the end of whose commit, or to that
+# and then for the writes of the next; `after` the one whose writes it waits for after that.
+Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing how after goes_on_ns "
+                              "gates_others asks_after_ns")
+WRITES, TO_THE_END, AND_THE_NEXT = range(3)
 BEGINS, WITHIN, ENDS, WHOLE = "begins", "within", "ends", "whole"
 
 
@@ -300,7 +300,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         elif part == ENDS and number in written:
             written[number]["recorded"] = True
 
-        gates, writing, how, goes_on_ns = [], None, BEFORE_THINK, 0
+        gates, writing, how, after = [], None, WRITES, None
 
         def name(gate, copy=0):
             gates.append((gate, copy))
@@ -334,15 +334,13 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     name(*own_copy(thread, commit))
                     if threads[chain_of[commit]].commit is not None:
                         thread.shares_blocks = False
-                    if thread.shares_blocks and commit in commit_of:
-                        writing, how, goes_on_ns = chain_of[commit], AFTER_THINK, thread.goes_on_ns
             if not journal and thread.synced and paused_first(thread, io["device"]):
-                writing, how = chain_of[last_journal], BEFORE_THINK
+                writing = chain_of[last_journal]
             if unexplained() and last_journal is not None:
                 if at - saw[last_journal][0] <= (2 * WOKEN_NS if journal else WOKEN_NS):
                     record = is_commit_record(trace[last_journal])
                     if last_journal in commit_of and (not record or commit_of[last_journal] in asked_for):
-                        writing, how = chain_of[last_journal], TO_THE_END if record else BEFORE_THINK
+                        writing, how = chain_of[last_journal], TO_THE_END if record else WRITES
                         passed, _ = writes_after(thread.named, writing)
                         if not record and passed is not None and passed != commit_of[last_journal]:
                             how = AND_THE_NEXT
@@ -351,6 +349,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                             thread.shares_blocks, thread.goes_on_ns = True, at - saw[last_journal][0]
                     else:
                         name(last_journal)
+            if not journal and commit is not None and commit in commit_of and thread.shares_blocks:
+                after = chain_of[commit]
             if not journal and unexplained():
                 started = [end_of(other) for other in births
                            if other.born > arrival(thread.last[1]) and other.ended is not None and other.works]
@@ -383,7 +383,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     own += writers_gates if logged and asker is doer else [(last, 0)]
             of_writer = bool(asked and logged and thread.askers[copy][2] is doer)
             think_ns = max(0, at - max(x for x in since if x is not None))
-            yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing, how, goes_on_ns,
+            yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing, how, after, thread.goes_on_ns if after else 0,
                        io["complete"] is not None, asks_after_ns if of_writer else 0)
         if io["complete"] is not None:
             thread.in_flight += 1
@@ -396,7 +396,7 @@ class Chain:
         self.opens = self.due = start
         self.scheduled = None   # its first one's entry among those that are due some time
         self.parked = False
-        self.paused = False     # its first has waited for a journal's writes after its think time, or to the end of a commit
+        self.paused = False     # its first has waited to the end of a commit, or for a journal's writes after its think time
         self.end = 0            # latest completion
 
 
@@ -495,15 +495,16 @@ class Replay:
             self.waiting[missing[0]].append(chain)
             return
         journal = self.journals[wait.writing] if wait.writing else None
-        if journal and wait.how != AFTER_THINK and journal.is_writing(self.to_the_end(chain)):
-            chain.parked = True
+        if journal and journal.is_writing(self.to_the_end(chain)):
+            chain.parked = "before"
             journal.parked.append(chain)
             return
+        chain.paused = False
         self.open(chain, wait)
 
     def to_the_end(self, chain):
         how = chain.queue[0][1].how
-        return how == TO_THE_END or how == AND_THE_NEXT and not chain.paused
+        return chain.parked != "after" and (how == TO_THE_END or how == AND_THE_NEXT and not chain.paused)
 
     def open(self, chain, wait):
         chain.opens = max([chain.opens, *(self.done[gate] for gate in wait.gates)])
@@ -522,12 +523,10 @@ class Replay:
     def take(self, chain, at):
         chain.scheduled = None
         wait = chain.queue[0][1]
-        if wait.how == AFTER_THINK and not chain.paused:
-            journal = self.journals[wait.writing]
-            if journal.running and journal.writing:
-                chain.parked = True
-                journal.parked.append(chain)
-                return
+        if wait.after and not chain.paused and self.journals[wait.after].is_writing(False):
+            chain.parked = "after"
+            self.journals[wait.after].parked.append(chain)
+            return
         chain.paused = False
         chain.queue.popleft()
         if wait.part in (BEGINS, WHOLE):
@@ -590,11 +589,11 @@ class Replay:
         parked = [chain for chain in journal.parked if to_the_end or not self.to_the_end(chain)]
         journal.parked = [chain for chain in journal.parked if chain not in parked]
         for chain in parked:
-            chain.parked = False
+            where, chain.parked = chain.parked, False
             wait = chain.queue[0][1]
-            if wait.how == AFTER_THINK:
-                chain.paused = True
+            if where == "after":
                 if at > chain.due:
+                    chain.paused = True
                     chain.due = at + wait.goes_on_ns
                 self.push(chain)
             elif wait.how == AND_THE_NEXT and not chain.paused:
@@ -602,7 +601,7 @@ class Replay:
                 chain.opens = max(chain.opens, at)
                 self.look_at(chain)
             else:
-                chain.opens = max(chain.opens, at)
+                chain.opens, chain.paused = max(chain.opens, at), False
                 self.open(chain, wait)
 
     def open_gate(self, key, at):

@@ -35,7 +35,8 @@ class DependenciesTest : public testing::Test {
     int64_t goes_on_us = 0;
     std::vector<size_t> gates;    // ascending; of commits the first copies
     std::vector<size_t> writing;  // in whose place what its journal writes is waited for
-    uint32_t how = 0;             // that is waited for
+    uint32_t how = 0;             // that is waited for, before it thinks
+    std::vector<size_t> after;    // likewise, after it thinks
     Dependencies::CommitPart part = Dependencies::CommitPart::kNone;
     bool asked = false;
     std::vector<Waited> copies;         // beyond the first
@@ -88,7 +89,9 @@ class DependenciesTest : public testing::Test {
     std::vector<std::pair<size_t, uint32_t>> gates;
     for (const uint32_t slot : slots) {
       const auto& owner = owner_[slot & ~Dependencies::kOfJournal];
-      if ((slot & Dependencies::kWhileWriting) != 0) {
+      if ((slot & Dependencies::kAfterThink) != 0) {
+        waited.after.push_back(owner.first);
+      } else if ((slot & Dependencies::kWhileWriting) != 0) {
         waited.writing.push_back(owner.first);
         waited.how = slot & Dependencies::kOfJournal & ~Dependencies::kWhileWriting;
       } else {
@@ -311,23 +314,6 @@ TEST_F(DependenciesTest, AProgramThatWasStartedEndsWithTheCommitItWaitedFor) {
   const Waited next = Next(1, Op::kRead, 15'000, 15'100);
   EXPECT_THAT(next.gates, ElementsAre(0, 3));
   EXPECT_EQ(next.think_us, 7'000);
-}
-
-// Of the completion that came last, whoever's that was and whatever was named before.
-TEST_F(DependenciesTest, AWaitTellsHowMuchLaterTheReplaySeesWhatItEndsWith) {
-  std::vector<uint32_t> gates;
-  const auto hand = [&](IoRecord io, int64_t host_ns) {
-    io.pid = 1;
-    inferred_.Arrive(io, false);
-    const Dependencies::Wait wait = inferred_.WaitOf(io, &gates);
-    inferred_.Add(io, host_ns);
-    return wait;
-  };
-  EXPECT_EQ(hand(Read(0, 900), 7).host_ns, 0) << "it waited for nothing";
-  hand(Read(10, 500), 30);
-  const Dependencies::Wait wait = hand(Read(1'000, 1'100), 4);
-  EXPECT_EQ(wait.think_ns, 100);
-  EXPECT_EQ(wait.host_ns, 7);
 }
 
 TEST_F(DependenciesTest, WithoutThreadsTheOrderOfCompletionsIsKept) {
@@ -643,24 +629,46 @@ TEST_F(DependenciesTest, AThreadWaitsForTheJournalsWritesIfItDidTheLastTime) {
   EXPECT_THAT(held.writing, ElementsAre(6));
   EXPECT_EQ(held.think_us, 50);
   EXPECT_EQ(held.how, 0u) << "50 us is what it thinks once the writes are complete";
+  EXPECT_THAT(held.after, ElementsAre(5)) << "and others may have begun when it has thought";
   Next(7, Op::kWrite, 5'020, 5'100, kJournal);                        // 9: for 8
   Next(7, Op::kWrite, 5'110, 6'000, kCommit);                         // 10
   const Waited again = Next(1, Op::kWrite, 9'000, 9'100, kFlagSync);  // 11
   EXPECT_THAT(again.gates, ElementsAre(8, 10));
-  EXPECT_THAT(again.writing, ElementsAre(10)) << "of that journal";
+  EXPECT_THAT(again.writing, IsEmpty());
+  EXPECT_THAT(again.after, ElementsAre(10)) << "of that journal";
   EXPECT_EQ(again.think_us, 3'000);
-  EXPECT_EQ(again.how, Dependencies::kAfterThink);
   EXPECT_EQ(again.goes_on_us, 50) << "as the last time";
   Next(7, Op::kWrite, 9'120, 9'200, kJournal);   // 12: for 11
   Next(2, Op::kWrite, 9'130, 9'240, kFlagSync);  // 13
   Next(7, Op::kWrite, 9'210, 9'500, kCommit);    // 14
   Next(7, Op::kWrite, 9'520, 9'900, kJournal);   // 15: for thread 2
-  EXPECT_THAT(Next(1, Op::kWrite, 9'600, 9'700, kFlagSync).writing, IsEmpty())
+  EXPECT_THAT(Next(1, Op::kWrite, 9'600, 9'700, kFlagSync).after, IsEmpty())
       << "15 is being written and it goes on";    // 16
   Next(7, Op::kWrite, 9'910, 10'000, kCommit);    // 17
   Next(7, Op::kWrite, 10'020, 10'100, kJournal);  // 18: for 16
   Next(7, Op::kWrite, 10'110, 10'500, kCommit);   // 19
-  EXPECT_THAT(Next(1, Op::kWrite, 12'000, 12'100).writing, IsEmpty());
+  EXPECT_THAT(Next(1, Op::kWrite, 12'000, 12'100).after, IsEmpty());
+}
+
+// Thread 1 waits for what the journal writes, and the next time to the end of a second commit: then
+// for what is written when it has thought, too.
+TEST_F(DependenciesTest, WhoSharesBlocksMayWaitBeforeItThinksAndAfter) {
+  CommitsForTwo();                                                   // 0 to 8
+  Next(7, Op::kWrite, 3'020, 4'000, kJournal);                       // 9
+  Next(7, Op::kWrite, 4'010, 6'000, kCommit);                        // 10
+  Next(1, Op::kWrite, 4'070, 4'100, kFlagSync);                      // 11: shares
+  Next(7, Op::kWrite, 6'020, 6'100, kJournal);                       // 12: for 11
+  Next(2, Op::kWrite, 6'030, 6'090, kFlagSync);                      // 13
+  Next(7, Op::kWrite, 6'110, 7'000, kCommit);                        // 14
+  Next(7, Op::kWrite, 7'050, 7'400, kJournal);                       // 15: for 13
+  Next(7, Op::kWrite, 7'410, 9'000, kCommit);                        // 16
+  const Waited held = Next(1, Op::kWrite, 9'060, 9'100, kFlagSync);  // 17
+  EXPECT_THAT(held.gates, ElementsAre(11, 14));
+  EXPECT_THAT(held.writing, ElementsAre(16));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd);
+  EXPECT_THAT(held.after, ElementsAre(14));
+  EXPECT_EQ(held.think_us, 60);
+  EXPECT_EQ(held.goes_on_us, 70) << "after 9";
 }
 
 // Thread 1 goes on when the second commit is over.
