@@ -277,10 +277,10 @@ void IoUringEngine::Issue(uint32_t slot, const EngineStep& step) {
   const bool block = target(slot).is_block_device();
   const uint32_t index = progress(slot).request().target;
   // A ring with polled completion accepts only reads and writes that can be polled.
-  const bool takes = polled_ ? transfer && poll_limits_[index].Polls(step.offset_bytes, step.bytes)
-                             : transfer || step.op == Op::kWriteZeroes ||
-                                   (step.op == Op::kFlush && !block) ||
-                                   (step.op == Op::kDiscard && (!block || discards_.by_command()));
+  const bool takes =
+      polled_ ? transfer && poll_limits_[index].Polls(step.offset_bytes, step.bytes)
+              : transfer || ((step.op == Op::kFlush || step.op == Op::kWriteZeroes ||
+                              (step.op == Op::kDiscard && (!block || discards_.by_command()))));
   if (!takes) return HandToPool(slot, step);
   io_uring_sqe* const entry = NextEntry();
   if (entry == nullptr) return;  // failure_ holds the reason

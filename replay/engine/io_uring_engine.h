@@ -12,10 +12,8 @@ namespace blktape {
 // registered buffers. Uses newer kernel features where they exist: a single issuer with deferred
 // completion work (6.1) and block discard (6.12).
 //
-// Flushes of block devices go to the pool's threads, as a kernel worker does not say when it begins
-// (WriteHold). io_uring hands those of files, zeroing and discards of files to such a worker.
-// Discards of block devices go to one if the kernel may throttle them and another discard is in
-// flight.
+// io_uring always hands flushes, zeroing and discards of files to a kernel worker. Discards of
+// block devices go to a worker if the kernel may throttle them and another discard is in flight.
 // Reads and writes go to a worker on targets whose driver may block: mode() names those targets,
 // and the completions are marked `punted`. kUnavailable: the kernel lacks or forbids io_uring, or
 // the target lacks polled completion.

@@ -23,8 +23,6 @@ KernelEngine::KernelEngine(const EngineOptions& options)
       slots_(options.depth) {
   flush_orders_.reserve(targets_.size());
   for (size_t i = 0; i < targets_.size(); ++i) flush_orders_.emplace_back(depth_);
-  last_flushes_.resize(targets_.size());
-  held_writes_.reserve(depth_);
   free_.reserve(depth_);
   for (uint32_t slot = depth_; slot > 0; --slot) free_.push_back(slot - 1);
   ready_.reserve(depth_);
@@ -45,17 +43,12 @@ Status KernelEngine::AttachOnce() {
 
 void KernelEngine::HandToPool(uint32_t slot, const EngineStep& step) {
   if (pool_ == nullptr) {
-    Result<std::unique_ptr<SyncPool>> pool = SyncPool::Open(clock_);
+    Result<std::unique_ptr<SyncPool>> pool = SyncPool::Open();
     if (!pool.ok()) return Finish(slot, -EMFILE);
     pool_ = *std::move(pool);
   }
   slots_[slot].MarkPunted();
   for_pool_.push_back({slot, step});
-  if (step.op != Op::kFlush || !target(slot).is_block_device()) return;
-  LastFlush& last = last_flushes_[slots_[slot].request().target];
-  last.hold.Handed(clock_->NowNs());
-  last.slot = slot;
-  last.count.reset();
 }
 
 // What was prepared first goes first: the block layer has a write before the pool flushes.
@@ -63,9 +56,7 @@ Status KernelEngine::PushAll() {
   RETURN_IF_ERROR(Push());
   for (const Handed& handed : for_pool_) {
     const Target& to = target(handed.slot);
-    const uint64_t count = pool_->Submit(handed.slot, to.fd(), to.is_block_device(), handed.step);
-    LastFlush& last = last_flushes_[slots_[handed.slot].request().target];
-    if (last.slot == handed.slot) last.count = count;
+    pool_->Submit(handed.slot, to.fd(), to.is_block_device(), handed.step);
   }
   for_pool_.clear();
   return OkStatus();
@@ -102,38 +93,6 @@ void KernelEngine::IssueNext(uint32_t slot) {
   IssueReady(order);
 }
 
-// A write after a flush that its thread has not called yet.
-bool KernelEngine::Holds(uint32_t slot, int64_t since_ns, int64_t now_ns) const {
-  const LastFlush& last = last_flushes_[slots_[slot].request().target];
-  if (!last.hold.MayHold(now_ns)) return false;
-  return last.hold.Holds(since_ns, now_ns, last.count ? pool_->BegunNs(*last.count) : std::nullopt);
-}
-
-// The first step of a request.
-void KernelEngine::IssueFirst(uint32_t slot) {
-  const EngineRequest& request = slots_[slot].request();
-  if (pool_ != nullptr && request.op == Op::kWrite && (request.flags & kFlagPreflush) == 0) {
-    const int64_t now_ns = clock_->NowNs();
-    if (Holds(slot, now_ns, now_ns)) return held_writes_.push_back({slot, now_ns});
-  }
-  IssueNext(slot);
-}
-
-void KernelEngine::IssueHeld() {
-  if (held_writes_.empty()) return;
-  const int64_t now_ns = clock_->NowNs();
-  for (size_t i = 0; i < held_writes_.size();) {
-    const HeldWrite held = held_writes_[i];
-    if (Holds(held.slot, held.since_ns, now_ns)) {
-      ++i;
-      continue;
-    }
-    held_writes_.erase(held_writes_.begin() + static_cast<ptrdiff_t>(i));
-    slots_[held.slot].MarkHeld(now_ns - held.since_ns);
-    IssueNext(held.slot);
-  }
-}
-
 void KernelEngine::Release(uint32_t slot) {
   free_.push_back(slot);
   FlushOrder* const order = FlushOrderOf(slot);
@@ -151,7 +110,6 @@ void KernelEngine::Finish(uint32_t slot, int64_t result) {
 
 Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
   RETURN_IF_ERROR(AttachOnce());
-  IssueHeld();
   const size_t count = std::min<size_t>(requests.size(), depth_ - in_flight_);
   for (const EngineRequest& request : requests.first(count)) {
     BLKTAPE_CHECK(!free_.empty());
@@ -163,27 +121,21 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
       free_.push_back(slot);
       continue;
     }
-    IssueFirst(slot);
+    IssueNext(slot);
   }
   RETURN_IF_ERROR(PushAll());
   return count;
 }
 
-// Books everything that has completed and submits the continuations of short transfers, and what
-// was held.
+// Books everything that has completed and submits the continuations of short transfers.
 Status KernelEngine::Gather() {
   RETURN_IF_ERROR(Collect());
   if (pool_ != nullptr && pool_->outstanding() > 0) {
     pool_outcomes_.clear();
     pool_->Collect(&pool_outcomes_);
     if (!pool_outcomes_.empty()) StampNow();
-    for (const SyncPool::Outcome& outcome : pool_outcomes_) {
-      LastFlush& last = last_flushes_[slots_[outcome.slot].request().target];
-      if (last.slot == outcome.slot) last = {};
-      Finish(outcome.slot, outcome.result);
-    }
+    for (const SyncPool::Outcome& outcome : pool_outcomes_) Finish(outcome.slot, outcome.result);
   }
-  IssueHeld();
   return PushAll();
 }
 
@@ -217,7 +169,7 @@ Result<size_t> KernelEngine::Reap(std::span<EngineCompletion> out, int64_t deadl
       clock_->SleepUntilNs(deadline_ns);
       return size_t{0};
     }
-    if (polls() || !held_writes_.empty()) continue;
+    if (polls()) continue;
     const bool pool_busy = pool_ != nullptr && pool_->outstanding() > 0;
     RETURN_IF_ERROR(Wait(std::min(deadline_ns - now_ns_, kLongestWaitNs), pool_busy));
     slept = true;

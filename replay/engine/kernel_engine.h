@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,7 +12,6 @@
 #include "replay/engine/flush_order.h"
 #include "replay/engine/request_progress.h"
 #include "replay/engine/sync_pool.h"
-#include "replay/engine/write_hold.h"
 
 namespace blktape {
 
@@ -67,11 +65,8 @@ class KernelEngine : public Engine {
 
  private:
   Status AttachOnce();
-  // Issues the next step of the request in `slot`, unless it is one that has to wait.
+  // Issues the next step of the request in `slot`, unless it is a flush that has to wait.
   void IssueNext(uint32_t slot);
-  void IssueFirst(uint32_t slot);
-  bool Holds(uint32_t slot, int64_t since_ns, int64_t now_ns) const;
-  void IssueHeld();
   void IssueReady(FlushOrder* order);
   // The request in `slot` is complete.
   void Release(uint32_t slot);
@@ -87,19 +82,7 @@ class KernelEngine : public Engine {
   std::vector<RequestProgress> slots_;
   std::vector<uint32_t> free_;
   std::vector<FlushOrder> flush_orders_;  // by target
-  // The last that was handed to the pool and is not complete.
-  struct LastFlush {
-    WriteHold hold;
-    std::optional<uint32_t> slot;
-    std::optional<uint64_t> count;  // see SyncPool::Submit(); absent: not yet submitted to it
-  };
-  std::vector<LastFlush> last_flushes_;  // by target: of block devices
-  struct HeldWrite {
-    uint32_t slot = 0;
-    int64_t since_ns = 0;
-  };
-  std::vector<HeldWrite> held_writes_;   // oldest first
-  std::vector<EngineCompletion> ready_;  // from ready_begin_ on
+  std::vector<EngineCompletion> ready_;   // from ready_begin_ on
   size_t ready_begin_ = 0;
   uint32_t in_flight_ = 0;  // accepted and not yet reaped
   std::unique_ptr<SyncPool> pool_;

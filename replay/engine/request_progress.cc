@@ -13,7 +13,6 @@ bool IsTransfer(Op op) { return op == Op::kRead || op == Op::kWrite; }
 uint32_t RequestProgress::Start(const EngineRequest& request) {
   request_ = request;
   punted_ = false;
-  held_ns_ = 0;
   error_ = 0;
   done_bytes_ = 0;
   refused_since_ns_.reset();
@@ -63,7 +62,6 @@ EngineCompletion RequestProgress::Completion(int64_t now_ns) const {
           .bytes_done = done_bytes_,
           .error = error_,
           .complete_ns = now_ns,
-          .held_ns = held_ns_,
           .punted = punted_};
 }
 

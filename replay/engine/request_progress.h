@@ -44,7 +44,6 @@ class RequestProgress {
   bool Book(int64_t result, int64_t now_ns);
 
   void MarkPunted() { punted_ = true; }
-  void MarkHeld(int64_t held_ns) { held_ns_ = held_ns; }
 
   EngineCompletion Completion(int64_t now_ns) const;
 
@@ -57,7 +56,6 @@ class RequestProgress {
   EngineRequest request_;
   bool flush_first_ = false;
   bool punted_ = false;
-  int64_t held_ns_ = 0;
   uint32_t error_ = 0;
   uint64_t done_bytes_ = 0;
   std::optional<int64_t> refused_since_ns_;

@@ -81,10 +81,10 @@ int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step) {
   return -EOPNOTSUPP;
 }
 
-Result<std::unique_ptr<SyncPool>> SyncPool::Open(Clock* clock) {
+Result<std::unique_ptr<SyncPool>> SyncPool::Open() {
   UniqueFd event_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event_fd) return ErrnoStatus(errno, "eventfd");
-  return std::unique_ptr<SyncPool>(new SyncPool(std::move(event_fd), clock));
+  return std::unique_ptr<SyncPool>(new SyncPool(std::move(event_fd)));
 }
 
 SyncPool::~SyncPool() {
@@ -96,7 +96,7 @@ SyncPool::~SyncPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-uint64_t SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step) {
+void SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step) {
   bool start_thread = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -104,10 +104,9 @@ uint64_t SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const Eng
     start_thread = jobs_.size() > idle_ && threads_.size() < kMaxThreads;
   }
   ++outstanding_;
-  ++submitted_;
   if (!start_thread) {
     wake_.notify_one();
-    return submitted_;
+    return;
   }
   // Other threads of the program handle signals; these do not.
   sigset_t all;
@@ -119,7 +118,6 @@ uint64_t SyncPool::Submit(uint32_t slot, int fd, bool is_block_device, const Eng
     Work();
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return submitted_;
 }
 
 void SyncPool::Collect(std::vector<Outcome>* outcomes) {
@@ -143,8 +141,6 @@ void SyncPool::Work() {
     if (jobs_.empty()) return;
     const Job job = jobs_.front();
     jobs_.pop_front();
-    taken_ns_.store(clock_->NowNs(), std::memory_order_relaxed);
-    taken_.fetch_add(1, std::memory_order_release);
     lock.unlock();
     const int64_t result = ExecuteStep(job.fd, job.is_block_device, job.step);
     lock.lock();

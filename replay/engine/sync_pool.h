@@ -6,11 +6,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "replay/engine/request_progress.h"
@@ -27,22 +25,14 @@ int64_t ExecuteStep(int fd, bool is_block_device, const EngineStep& step);
 // The pool starts threads when needed; its destructor waits for running steps and ends the threads.
 class SyncPool {
  public:
-  // `clock`: of BegunNs(); must outlive it.
-  static Result<std::unique_ptr<SyncPool>> Open(Clock* clock);
+  static Result<std::unique_ptr<SyncPool>> Open();
   ~SyncPool();
 
   struct Outcome {
     uint32_t slot = 0;
     int64_t result = 0;
   };
-  // Returns how many have been submitted by now, this one included.
-  uint64_t Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step);
-  // When a thread took the step of which Submit() returned `count`, or one after it, and was about
-  // to make the call; absent if none has taken it. Without a lock.
-  std::optional<int64_t> BegunNs(uint64_t count) const {
-    if (taken_.load(std::memory_order_acquire) < count) return std::nullopt;
-    return taken_ns_.load(std::memory_order_relaxed);
-  }
+  void Submit(uint32_t slot, int fd, bool is_block_device, const EngineStep& step);
   // Appends the outcomes of the steps finished since the last call.
   void Collect(std::vector<Outcome>* outcomes);
   // Submitted and not yet collected.
@@ -57,17 +47,12 @@ class SyncPool {
     bool is_block_device = false;
     EngineStep step;
   };
-  SyncPool(UniqueFd event_fd, Clock* clock) : event_fd_(std::move(event_fd)), clock_(clock) {}
+  explicit SyncPool(UniqueFd event_fd) : event_fd_(std::move(event_fd)) {}
   void Work();
 
-  // As many flushes at a time share one of the drive's.
-  static constexpr size_t kMaxThreads = 64;
+  static constexpr size_t kMaxThreads = 8;
   const UniqueFd event_fd_;
-  Clock* const clock_;
   uint32_t outstanding_ = 0;
-  uint64_t submitted_ = 0;
-  std::atomic<uint64_t> taken_ = 0;
-  std::atomic<int64_t> taken_ns_ = 0;  // the last of these
   std::atomic<bool> any_done_ = false;
 
   std::mutex mutex_;  // guards the members below

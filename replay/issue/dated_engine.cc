@@ -69,8 +69,7 @@ bool DatedEngine::DoneWithinCall(const EngineCompletion& completion, const SlotT
   if (!IsPunctual(options_.rule)) return false;
   if (slot.io.target >= promptness_.size()) promptness_.resize(slot.io.target + 1);
   Promptness& target = promptness_[slot.io.target];
-  const bool at_first_look =
-      !completion.woken && completion.held_ns == 0 && looks_ == slot.looks + 1;
+  const bool at_first_look = !completion.woken && looks_ == slot.looks + 1;
   ++target.submitted;
   if (at_first_look) ++target.within_call;
   return at_first_look && target.submitted >= kFewSubmissions &&
@@ -91,7 +90,6 @@ void DatedEngine::Date(const EngineCompletion& completion, SlotTable* slots) {
     slots->SeeHeld({.ns = io.seen_ns, .by = io.sequence});
     return;
   }
-  io.issue_ns += completion.held_ns;
   if (io.complete_ns < io.issue_ns) io.issue_ns = slot.submit_begin_ns;
   if (completion.woken) ++totals_->woken_completions;
   if (io.seen_ns < asked_ns_) return;  // an engine that knows the moment itself

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,7 +14,6 @@
 #include <set>
 #include <thread>
 
-#include "base/clock.h"
 #include "host/block_stat.h"
 #include "replay/engine/engine_factory.h"
 #include "replay/target/target.h"
@@ -65,12 +63,7 @@ class EngineContractTest : public testing::TestWithParam<Param> {
     arena_.resize((kDepth + 1) * kSlotBytes + kBlockBytes);
     const auto address = reinterpret_cast<uintptr_t>(arena_.data());
     arena_begin_ = arena_.data() + (kBlockBytes - address % kBlockBytes) % kBlockBytes;
-    OpenEngineWith(Clock::Monotonic());
-  }
-
-  void OpenEngineWith(Clock* clock) {
     EngineOptions options;
-    options.clock = clock;
     options.depth = kDepth;
     options.submission_thread = GetParam().submission_thread;
     options.arena = {arena_begin_, kDepth * kSlotBytes};
@@ -408,34 +401,6 @@ TEST_P(KernelEngineTest, WaitingWakesForWorkOfThePoolToo) {
     ASSERT_EQ(Submit(requests), kDepth);
     ASSERT_EQ(Reap(kDepth).size(), kDepth);
   }
-}
-
-// Moves by a nanosecond each time that it is read, however slow the machine is.
-class TickingClock : public Clock {
- public:
-  int64_t NowNs() override { return now_ns_.fetch_add(1) + 1; }
-  void SleepUntilNs(int64_t deadline_ns) override { now_ns_ = deadline_ns; }
-
- private:
-  std::atomic<int64_t> now_ns_ = 1'000'000;
-};
-
-// On a block device a thread calls the flush some time after it was submitted; the write follows.
-TEST_P(KernelEngineTest, AWriteRightAfterAFlushIsHeldUntilThatHasBegun) {
-  TickingClock clock;
-  OpenEngineWith(&clock);
-  for (uint64_t tag = 0; tag < 12; tag += 3) {
-    ASSERT_EQ(Submit({Request(tag, Op::kFlush, 0, 0), Request(tag + 1, Op::kWrite, 0, kBlockBytes),
-                      Request(tag + 2, Op::kRead, kBlockBytes, kBlockBytes)}),
-              3u);
-    const auto done = Reap(3);
-    EXPECT_EQ(done.at(tag + 1).error, 0);
-    EXPECT_EQ(done.at(tag + 1).bytes_done, kBlockBytes);
-    EXPECT_EQ(done.at(tag + 1).held_ns > 0, target_->is_block_device());
-    EXPECT_EQ(done.at(tag + 2).held_ns, 0) << "a flush does not concern reads";
-  }
-  EXPECT_EQ(Do(Request(100, Op::kWrite, 0, kBlockBytes)).held_ns, 0) << "that flush is over";
-  engine_.reset();
 }
 
 std::set<std::string> Threads() {
