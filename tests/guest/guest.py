@@ -58,7 +58,14 @@ mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
 ip link set lo up 2>/dev/null
 hostname guest
-while read -r module; do insmod $module || echo "insmod $module failed"; done < /modules.order
+# What the kernel once would not load it loads a moment later; why it would not is in what a failed script leaves.
+while read -r module; do
+  for wait in 1 0; do
+    said=$(insmod $module 2>&1) && break
+    echo "guest: $said" > /dev/kmsg
+    sleep $wait
+  done
+done < /modules.order
 """
 
 # A root of its own kind, as PID 1 of a machine has: the first one cannot be exchanged, as mount
