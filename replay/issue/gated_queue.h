@@ -54,8 +54,8 @@ class GatedQueue {
     int64_t freed_ns = 0;
     uint32_t gate = kNoGate;  // for Complete()
   };
-  // Takes the one that is due first, the first of the plan among equals. NextDueNs() is not
-  // INT64_MAX.
+  // Takes the one that is due first; among equals the one that is so but for when its gates were
+  // seen, then the first of the plan. NextDueNs() is not INT64_MAX.
   Taken Take();
   // The completion of the I/O that was taken with this gate is seen; nothing happens for kNoGate.
   void Complete(uint32_t gate, int64_t seen_ns);

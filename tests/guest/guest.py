@@ -58,7 +58,7 @@ mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
 ip link set lo up 2>/dev/null
 hostname guest
-# What the kernel once would not load it loads a moment later; why it would not is in what a failed script leaves.
+# Once a module was missing, and nobody knew why: so it is tried again, and the reason kept with what a script leaves.
 while read -r module; do
   for wait in 1 0; do
     said=$(insmod $module 2>&1) && break

@@ -164,10 +164,11 @@ TEST_F(GatedQueueTest, ItIsFullAtItsCapacityAndRunsForever) {
 
 using Part = Dependencies::CommitPart;
 
+constexpr uint32_t kAfterThink = Dependencies::kWhileWriting | Dependencies::kAfterThink;
+constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
+
 // Two threads ask for a commit of the journal on chain 7: the first one's write has slot 0, the
 // other's slot 1. Its copies are I/Os 10 and 11, 20 and 21; what follows them, I/Os 30 and 40.
-constexpr uint32_t kAfterThink = Dependencies::kWhileWriting | Dependencies::kAfterThink;
-
 class SharedCommitTest : public GatedQueueTest {
  protected:
   static PlannedIo Commit(PlannedIo io, uint8_t copy, Part part, bool asked = true) {
@@ -184,6 +185,18 @@ class SharedCommitTest : public GatedQueueTest {
   void AddSecondCopy() {
     Add(Commit(Step(20, 7, 20, 4, {1}), 1, Part::kBegins));
     Add(Commit(Step(21, 7, 5, 5, {4}), 1, Part::kEnds));
+  }
+  // After AddAll() and I/O 45, whose slot is 8: that, and what the first copy waits for, is
+  // complete when that begins; what the second one waits for once it has. Returns I/O 10.
+  uint32_t BeginFirstCopy() {
+    const uint32_t first = Take(0, kStartNs);
+    const uint32_t second = Take(1, kStartNs);
+    const uint32_t other = Take(45, kStartNs);
+    queue_.Complete(first, 2'000);
+    queue_.Complete(other, 2'010);
+    const uint32_t written = Take(10, 2'050);
+    queue_.Complete(second, 2'060);
+    return written;
   }
   void AddAll() {
     Add(Step(0, 1, 0, 0));
@@ -323,13 +336,7 @@ TEST_F(SharedCommitTest, WhatAJournalWritesHoldsUpWhoIsDueMeanwhile) {
   held.goes_on_ns = 3;
   Add(held);
   Add(Step(52, 6, 1'490, 11, {8, kAfterThink | 3}));
-  const uint32_t first = Take(0, kStartNs);
-  const uint32_t second = Take(1, kStartNs);
-  const uint32_t other = Take(45, kStartNs);
-  queue_.Complete(first, 2'000);
-  queue_.Complete(other, 2'010);
-  const uint32_t written = Take(10, 2'050);
-  queue_.Complete(second, 2'060);
+  const uint32_t written = BeginFirstCopy();
   EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
   queue_.Complete(written, 2'100);
   Take(50, 2'100);
@@ -344,18 +351,11 @@ TEST_F(SharedCommitTest, WhatAJournalWritesHoldsUpWhoIsDueMeanwhile) {
 
 // I/O 50 waits for a commit, 51 for that and for what the next one writes.
 TEST_F(SharedCommitTest, WhoWaitsToTheEndOfACommitGoesOnWithThatOrWithTheNext) {
-  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
   AddAll();
   Add(Step(45, 3, 0, 8));
   Add(Step(50, 4, 7, 9, {8, kToTheEnd | 3}));
   Add(Step(51, 5, 7, 10, {8, kToTheEnd | Dependencies::kAndTheNext | 3}));
-  const uint32_t first = Take(0, kStartNs);
-  const uint32_t second = Take(1, kStartNs);
-  const uint32_t other = Take(45, kStartNs);
-  queue_.Complete(first, 2'000);
-  queue_.Complete(other, 2'010);
-  const uint32_t written = Take(10, 2'050);
-  queue_.Complete(second, 2'060);
+  const uint32_t written = BeginFirstCopy();
   queue_.Complete(written, 2'100);
   const uint32_t record = Take(11, 2'105);
   EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
@@ -369,19 +369,12 @@ TEST_F(SharedCommitTest, WhoWaitsToTheEndOfACommitGoesOnWithThatOrWithTheNext) {
 
 // I/O 50 waits for a commit, thinks for 60, and then for what the next one writes.
 TEST_F(SharedCommitTest, OneMayWaitBeforeItThinksAndAfter) {
-  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
   AddAll();
   Add(Step(45, 3, 0, 8));
   PlannedIo twice = Step(50, 4, 60, 9, {8, kToTheEnd | 3, kAfterThink | 3});
   twice.goes_on_ns = 7;
   Add(twice);
-  const uint32_t first = Take(0, kStartNs);
-  const uint32_t second = Take(1, kStartNs);
-  const uint32_t other = Take(45, kStartNs);
-  queue_.Complete(first, 2'000);
-  queue_.Complete(other, 2'010);
-  const uint32_t written = Take(10, 2'050);
-  queue_.Complete(second, 2'060);
+  const uint32_t written = BeginFirstCopy();
   queue_.Complete(written, 2'100);
   queue_.Complete(Take(11, 2'105), 3'000);
   const uint32_t next = Take(20, 3'020);
@@ -394,7 +387,6 @@ TEST_F(SharedCommitTest, OneMayWaitBeforeItThinksAndAfter) {
 
 // The same, but no commit is under way when it opens: what it waits for after that is not the end.
 TEST_F(SharedCommitTest, WhoFindsNoCommitToTheEndOfWhichToWaitWaitsForWritesAfterwards) {
-  constexpr uint32_t kToTheEnd = Dependencies::kWhileWriting | Dependencies::kToTheEnd;
   AddAll();
   Add(Step(45, 3, 0, 8));
   PlannedIo after = Step(50, 4, 70, 9, {8, kToTheEnd | 3, kAfterThink | 3});
