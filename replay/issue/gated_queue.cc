@@ -52,7 +52,7 @@ bool GatedQueue::HasRoom() const {
 // The plan gives a slot to another I/O while the former owner may still be out: so a name is looked
 // up when the step comes, in the order of the plan.
 void GatedQueue::Require(uint32_t entry, uint32_t slot) {
-  const uint32_t named = gate_of_slot_[slot & ~Dependencies::kOfJournal];
+  const uint32_t named = gate_of_slot_[slot & ~Dependencies::kFlags];
   if (named == kNone) return;
   Gate& gate = gates_[named];
   if ((slot & Dependencies::kWhileWriting) != 0) {
@@ -66,15 +66,17 @@ void GatedQueue::Require(uint32_t entry, uint32_t slot) {
     waits.and_the_next = (slot & Dependencies::kAndTheNext) != 0;
     return;
   }
+  const bool if_left_out = (slot & Dependencies::kIfLeftOut) != 0;
   if (gate.done) {
     entries_[entry].opens.Delay(gate.complete);
+    if (if_left_out) entries_[entry].unneeded = !gate.left_out;
     return;
   }
   const uint32_t waiter = free_waiter_;
   BLKTAPE_CHECK(waiter != kNone);
   free_waiter_ = waiters_[waiter].next;
   --free_waiters_;
-  waiters_[waiter] = {.entry = entry, .next = gate.waiters};
+  waiters_[waiter] = {.entry = entry, .next = gate.waiters, .if_left_out = if_left_out};
   gate.waiters = waiter;
   ++entries_[entry].waits;
 }
@@ -114,7 +116,7 @@ void GatedQueue::Add(const PlannedIo& step, int64_t freed_ns) {
     Entry& entry = entries_[partial_];
     entry.before_think = entry.after_think = kNone;
     entry.to_the_end = entry.and_the_next = false;
-    entry.left_out = entry.retired = false;
+    entry.unneeded = entry.left_out = entry.retired = false;
     entry.opens = start_;
     entry.waits = 0;
     entry.next = kNone;
@@ -214,8 +216,9 @@ void GatedQueue::Ask(uint32_t number) {
   if (journal.running == kNone) PushReady(kMaxChains + number, journal.rests_since);
 }
 
-// It begins at `due_ns`. Who asked by then is served by it, the others ask again when it is over.
-void GatedQueue::Run(uint32_t number, int64_t due_ns) {
+// It begins when it is due. Who asked by then is served by it, the others ask again when it is
+// over.
+void GatedQueue::Run(uint32_t number, const Ready& ready) {
   Copy& copy = copies_[number];
   Journal& journal = journals_[copy.journal];
   Chain& own = chains_[kMaxChains + number];
@@ -224,6 +227,7 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
   if (copy.asked) ++commits_.written;
   journal.running = number;
   journal.writing = copy.writes;
+  if (!copy.writes) UnparkLater(&journal, ready);
   uint32_t asking = journal.asking;
   journal.asking = kNone;
   bool others = false;
@@ -234,7 +238,7 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
     if (asking != number) {
       others = true;
       chain.ready = false;
-      const bool joins = other.asked && chain.opens.ns <= due_ns;
+      const bool joins = other.asked && chain.opens.ns <= ready.due_ns;
       uint32_t& list = joins ? journal.joining : journal.asking;
       if (joins) other.state = Copy::State::kJoins;
       other.next = list;
@@ -246,6 +250,23 @@ void GatedQueue::Run(uint32_t number, int64_t due_ns) {
   std::erase_if(ready_,
                 [this](const Ready& ready) { return !chains_[entries_[ready.entry].chain].ready; });
   std::make_heap(ready_.begin(), ready_.end());
+}
+
+// A commit of one write begins, for which nobody waits who has thought. Who was parked for another
+// one, which asked, and is due after this one begins, is due again.
+void GatedQueue::UnparkLater(Journal* journal, const Ready& than) {
+  uint32_t parked = std::exchange(journal->parked, kNone);
+  while (parked != kNone) {
+    Chain& chain = chains_[parked];
+    const uint32_t number = std::exchange(parked, chain.next_parked);
+    const bool has_thought = entries_[chain.first].before_think == kNone;
+    if (has_thought && ReadyOf(chain) < than) {
+      chain.parked = false;
+      PushDue(number);
+    } else {
+      Park(number, journal);
+    }
+  }
 }
 
 // The commit that ran is complete.
@@ -322,7 +343,9 @@ void GatedQueue::LeaveOut(uint32_t number, const Moment& now) {
   entry.left_out = true;
   // A gate may still lead to it.
   if (entry.waits == 0) Retire(number);
-  if (entry.gate != kNone) Open(entry.gate, now);
+  if (entry.gate == kNone) return;
+  gates_[entry.gate].left_out = true;
+  Open(entry.gate, now);
 }
 
 void GatedQueue::Retire(uint32_t number) {
@@ -330,7 +353,7 @@ void GatedQueue::Retire(uint32_t number) {
   entry.retired = true;
   entry.next = left_out_;
   left_out_ = number;
-  if (entry.chain != kNone) DidOneOf(entry.chain - kMaxChains);
+  if (entry.chain != kNone && CopyOf(entry.chain) != nullptr) DidOneOf(entry.chain - kMaxChains);
 }
 
 bool GatedQueue::TakeLeftOut(PlannedIo* io) {
@@ -365,10 +388,14 @@ void GatedQueue::PushReady(uint32_t number, Moment opens) {
   PushDue(number);
 }
 
+GatedQueue::Ready GatedQueue::ReadyOf(const Chain& chain) const {
+  return {chain.due_ns, chain.meant_ns, entries_[chain.first].io.sequence, chain.first};
+}
+
 void GatedQueue::PushDue(uint32_t number) {
   Chain& chain = chains_[number];
   chain.ready = true;
-  ready_.push_back({chain.due_ns, chain.meant_ns, entries_[chain.first].io.sequence, chain.first});
+  ready_.push_back(ReadyOf(chain));
   std::push_heap(ready_.begin(), ready_.end());
 }
 
@@ -404,6 +431,13 @@ void GatedQueue::LookAt(uint32_t number) {
     entry.to_the_end = entry.and_the_next = false;
   }
   chain.opens.Delay(entry.opens);
+  if (entry.unneeded) {
+    const uint32_t unneeded = std::exchange(chain.first, entry.next);
+    if (chain.first == kNone) chain.last = kNone;
+    LeaveOut(unneeded, chain.opens);
+    LookAt(number);
+    return;
+  }
   Copy* const copy = CopyOf(number);
   if (copy != nullptr && copy->state == Copy::State::kWaits) {
     chain.opens.ns += entry.io.asks_after_ns;
@@ -429,7 +463,7 @@ GatedQueue::Taken GatedQueue::Take() {
   const Taken taken{
       .io = entry.io, .due_ns = ready.due_ns, .freed_ns = entry.freed_ns, .gate = entry.gate};
   Copy* const copy = CopyOf(number);
-  if (copy != nullptr && copy->state == Copy::State::kAsks) Run(number - kMaxChains, ready.due_ns);
+  if (copy != nullptr && copy->state == Copy::State::kAsks) Run(number - kMaxChains, ready);
   Chain& chain = chains_[number];
   chain.first = entry.next;
   if (chain.first == kNone) chain.last = kNone;
@@ -479,15 +513,20 @@ void GatedQueue::Open(uint32_t gate, const Moment& complete) {
   for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
     Entry& entry = entries_[waiters_[waiter].entry];
     entry.opens.Delay(complete);
+    if (waiters_[waiter].if_left_out) entry.unneeded = !done.left_out;
     --entry.waits;
-    // Who asks for a commit comes first: others may wait for what that writes.
     if (Dependencies::Begins(entry.io.commit_part)) MoveOn(waiters_[waiter].entry);
     last = waiter;
   }
-  for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
-    const uint32_t entry = waiters_[waiter].entry;
-    if (!Dependencies::Begins(entries_[entry].io.commit_part)) MoveOn(entry);
-    ++free_waiters_;
+  // Who asks for a commit comes first, next who may through a flush that is not needed: others may
+  // wait for what that writes.
+  for (const bool if_left_out : {true, false}) {
+    for (uint32_t waiter = waiters; waiter != kNone; waiter = waiters_[waiter].next) {
+      const uint32_t entry = waiters_[waiter].entry;
+      if (waiters_[waiter].if_left_out != if_left_out) continue;
+      if (!Dependencies::Begins(entries_[entry].io.commit_part)) MoveOn(entry);
+      ++free_waiters_;
+    }
   }
   if (last != kNone) {
     waiters_[last].next = free_waiter_;

@@ -26,7 +26,8 @@ namespace blktape {
 // Commits of one journal take turns (docs/closed_loop.md, Shared commits): each copy of a commit is
 // a chain of its own, which begins when its gates are complete and no other is under way. What was
 // asked for and could have begun by then is left out when that one is complete, and counts as
-// complete with it.
+// complete with it. A flush that is needed only after a commit that was left out is itself left out
+// otherwise, once its gates are complete.
 class GatedQueue {
  public:
   static constexpr uint32_t kNoGate = UINT32_MAX;
@@ -89,6 +90,7 @@ class GatedQueue {
     bool to_the_end = false;        // of the commit
     bool and_the_next = false;      // and then for what the next one writes
     uint32_t after_think = kNone;   // and for what this journal writes when it is due
+    bool unneeded = false;          // it follows a commit that was not left out
     bool left_out = false;
     bool retired = false;  // and no gate leads to it
     Moment opens = {};
@@ -137,12 +139,14 @@ class GatedQueue {
     uint32_t copy = kNone;     // whose I/O it is
     uint32_t journal = kNone;  // that writes it
     bool done = false;
+    bool left_out = false;
     bool named = false;     // a slot of the plan leads to it
     uint32_t next = kNone;  // of the free ones
   };
   struct Waiter {
     uint32_t entry = 0;
-    uint32_t next = kNone;  // of its gate, or of the free ones
+    uint32_t next = kNone;     // of its gate, or of the free ones
+    bool if_left_out = false;  // else the entry is not needed
   };
   struct Ready {
     int64_t due_ns;
@@ -164,6 +168,7 @@ class GatedQueue {
   void MoveOn(uint32_t entry);
   void LookAt(uint32_t number);
   void PushReady(uint32_t number, Moment opens);
+  Ready ReadyOf(const Chain& chain) const;
   void PushDue(uint32_t number);
   void Park(uint32_t number, Journal* journal);
   void Settle();
@@ -177,7 +182,8 @@ class GatedQueue {
   void DidOneOf(uint32_t copy);
   void Finish(uint32_t copy);
   void Ask(uint32_t copy);
-  void Run(uint32_t copy, int64_t due_ns);
+  void Run(uint32_t copy, const Ready& ready);
+  void UnparkLater(Journal* journal, const Ready& than);
   void Rest(Journal* journal, const Moment& now);
   bool IsWriting(const Journal& journal, bool to_the_end) const;
   void Wrote(Journal* journal, const Moment& now, bool to_the_end);

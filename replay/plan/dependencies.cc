@@ -450,17 +450,27 @@ void Dependencies::NameJustEnded(bool journal, Chain* chain, JournalWait* wait) 
 }
 
 // What an I/O that nothing else explains has waited for, of other threads.
-void Dependencies::NameOthers(uint32_t device, bool journal, Chain* chain) {
+void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
+  const bool journal = IsJournal(io);
+  const auto unexplained = [&] {
+    return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
+  };
   JournalWait wait;
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
     Name(RecordFor(commit->slot, *chain), chain);
-    if (chains_[slots_[commit->slot].chain].commit != 0) chain->shares_blocks = false;
+    const Slot& record = slots_[commit->slot];
+    Chain& writes = chains_[record.chain];
+    if (writes.commit != 0) chain->shares_blocks = false;
+    const bool others = record.commit_number != 0 && record.commit_number == chain->asked_commit &&
+                        writes.thread == LogOf(io);
+    if (io.op == Op::kFlush && others && !unexplained()) {
+      gates_.back() |= kIfLeftOut;
+      wait_.flushes_after = record.chain;
+      writes.others_flush = true;
+    }
   }
-  const auto unexplained = [&] {
-    return SaturatingSubtract(arrival_ns_, chain->told_ns) > 2 * kWakeNs;
-  };
-  if (!journal && chain->synced && PausedFirst(device, chain)) wait = {.slot = last_journal_};
+  if (!journal && chain->synced && PausedFirst(io.device, chain)) wait = {.slot = last_journal_};
   if (unexplained()) NameJustEnded(journal, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
   // What it changes may lie in a block that the journal is writing, or not: as it did before.
@@ -472,10 +482,25 @@ void Dependencies::NameOthers(uint32_t device, bool journal, Chain* chain) {
   if (started != kNone) Name(started, chain);
 }
 
-void Dependencies::WaitedForOwnCommit(Chain* chain) {
-  if (chain->wrote_slot == kNone) return;
-  told_.push_back(std::exchange(chain->wrote_slot, kNone));
-  chain->wrote_commit = 0;
+// The thread goes on after a commit that it wrote, the first of writers_gates_. Where others flush
+// after such a commit a flush takes its place, needed if the replay wrote another's copy.
+void Dependencies::WaitedForOwnCommit(uint32_t thread) {
+  Chain& chain = chains_[thread];
+  if (chain.wrote_slot == kNone) return;
+  told_.push_back(std::exchange(chain.wrote_slot, kNone));
+  chain.wrote_commit = 0;
+  const auto log = chain_of_thread_.find(chain.wrote_log);
+  if (log == chain_of_thread_.end() || !chains_[log->second].others_flush) return;
+  const std::optional<uint32_t> slot = TakeSlot();
+  if (!slot) return;
+  const uint32_t record = std::exchange(writers_gates_.front(), *slot);
+  slots_[*slot] = slots_[record];
+  slots_[*slot].uses = 1;
+  slots_[*slot].next_copy = kNone;
+  slots_[*slot].commit_number = 0;
+  told_.push_back(*slot);
+  wait_.flush_first = {
+      .log = log->second, .chain = thread, .gate = record | kIfLeftOut, .slot = *slot};
 }
 
 Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
@@ -508,16 +533,15 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   }
   told_.swap(chain.untold);
   Chain& writer = chains_[thread];
+  if (log == kNone || begins) WaitedForOwnCommit(thread);
   if (log == kNone) {
     gates_.insert(gates_.end(), writers_gates_.begin(), writers_gates_.end());
-    WaitedForOwnCommit(&writer);
   } else if (begins) {
     writers_gates_.insert(writers_gates_.end(), writer.untold.begin(), writer.untold.end());
     // Also if the thread was told of it before: the copy follows nothing else of its chain.
     if (std::ranges::find(writer.untold, writer.last_slot) == writer.untold.end()) {
       writers_gates_.push_back(writer.last_slot);
     }
-    WaitedForOwnCommit(&writer);
     writer.wrote_commit = wait_commit_;
     writer.wrote_log = LogOf(io);
     writer.synced = false;
@@ -529,7 +553,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
       Name(last_completed_, &chain);
     }
   } else if (!within) {
-    NameOthers(io.device, journal, &chain);
+    NameOthers(io, &chain);
   }
   if (wait_.part == CommitPart::kBegins) {
     writes_[wait_commit_ % writes_.size()] = {

@@ -19,7 +19,8 @@ namespace blktape {
 // A commit of a journal, from its first write to its commit record, is there once for each thread
 // that asked for it: as copies, of which the replay writes those that it needs. Its I/Os are a
 // chain of their own in each copy. Where programs write a file system's log, it has a chain of its
-// own, too, as if a thread of the device wrote it.
+// own, too, as if a thread of the device wrote it. Of those who wait for such a commit, some file
+// systems let all but who wrote it flush afterwards: so each does whose copy the replay leaves out.
 //
 // An I/O that others may wait for has a slot, free again once nobody can name it any more. Memory:
 // at most `max_slots` I/Os and `max_chains` threads; an I/O beyond that gates nothing. Of more
@@ -48,6 +49,9 @@ class Dependencies {
   static constexpr uint32_t kToTheEnd = uint32_t{1} << 29;
   static constexpr uint32_t kAndTheNext = uint32_t{1} << 28;
   static constexpr uint32_t kOfJournal = kWhileWriting | kAfterThink | kToTheEnd | kAndTheNext;
+  // This I/O is needed only if the gate, of its thread's copy of a commit, was left out.
+  static constexpr uint32_t kIfLeftOut = uint32_t{1} << 27;
+  static constexpr uint32_t kFlags = kOfJournal | kIfLeftOut;
 
   struct Wait {
     uint32_t chain = 0;  // of its thread or its log, also of a commit's I/Os
@@ -61,6 +65,16 @@ class Dependencies {
     int64_t asks_after_ns = 0;
     // With kAfterThink: so long after these writes it goes on.
     int64_t goes_on_ns = 0;
+    // A flush with kIfLeftOut: the log whose commit it follows.
+    std::optional<uint32_t> flushes_after = std::nullopt;
+    // Before this I/O its thread flushes like the last that did so after a commit in this log.
+    struct FlushFirst {
+      uint32_t log = 0;
+      uint32_t chain = 0;  // of the thread
+      uint32_t gate = 0;   // all that it waits for, with kIfLeftOut
+      uint32_t slot = 0;   // its own
+    };
+    std::optional<FlushFirst> flush_first = std::nullopt;
   };
 
   // Any record arrives, planned or not: completions up to then have happened. `no_fua`: its device
@@ -151,6 +165,7 @@ class Dependencies {
     uint32_t wrote_slot = kNone;  // its record, once complete
     uint64_t wrote_log = 0;       // and the log
     uint64_t writer = 0;          // of a log: the thread that writes the commit under way
+    bool others_flush = false;    // of a log: who asked for a commit but did not write it
   };
   struct Commit {
     int64_t from_ns = 0;
@@ -196,11 +211,11 @@ class Dependencies {
   const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
   bool PausedFirst(uint32_t device, Chain* chain);
   void NameJustEnded(bool journal, Chain* chain, JournalWait* wait);
-  void NameOthers(uint32_t device, bool journal, Chain* chain);
+  void NameOthers(const IoRecord& io, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
-  void WaitedForOwnCommit(Chain* chain);
+  void WaitedForOwnCommit(uint32_t thread);
   uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;
   void Hold(uint32_t slot, uint32_t* role);

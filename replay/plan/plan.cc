@@ -152,8 +152,8 @@ void Plan::SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* pla
   planned->offset_ns = schedule_.ScaleNs(wait.think_ns);
 }
 
-// kClosed. Copies of the I/O go to those held.
-void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
+// kClosed. Copies of the I/O go to those held; `flush_first`: what comes before it.
+void Plan::SetWait(const IoRecord& io, PlannedIo* planned, std::optional<PlannedIo>* flush_first) {
   if (io.arrival_ns()) {
     const IoRecord moved = WithoutCut(io);
     if (!options_.host_parts.empty()) {
@@ -172,6 +172,15 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned) {
     for (Held& held : held_) {
       held.io.gate_slot = slot ? dependencies_.AddCopy(*slot).value_or(kNoGateSlot) : kNoGateSlot;
     }
+    if (wait.flush_first) {
+      PlannedIo& flush = flush_first->emplace(flush_after_.at(wait.flush_first->log));
+      flush.chain = wait.flush_first->chain;
+      flush.gate_slot = wait.flush_first->slot;
+      flush.required = {wait.flush_first->gate};
+      flush.required_count = 1;
+      ++counts_.copies;
+    }
+    if (wait.flushes_after) flush_after_[*wait.flushes_after] = *planned;
   }
   if (planned->gate_slot == kNoGateSlot) ++counts_.ungated;
 }
@@ -265,18 +274,23 @@ Result<bool> Plan::Next(PlannedIo* io) {
                         FormatBytes(kLongestRequestBytes) + "\n  try:  blktape info TRACE");
     }
     RETURN_IF_ERROR(Place(record, io));
+    std::optional<PlannedIo> flush_first;
     if (closed) {
-      SetWait(record, io);
+      SetWait(record, io, &flush_first);
     } else {
       SetTiming(record, due_ns, io);
       if (KeepsOrder()) SetOrder(record, io);
     }
+    if (flush_first) flush_first->sequence = sequence_++;
     io->sequence = sequence_++;
     for (Held& copy : held_) copy.io.sequence = sequence_++;
     ++counts_.planned;
     ++counts_.planned_by_op[static_cast<size_t>(io->op)];
     counts_.planned_bytes += io->bytes;
-    if (gates_.size() > PlannedIo::kMaxRequired) {
+    if (flush_first) {
+      held_.push_front({.io = *io, .gates = std::exchange(gates_, {})});
+      *io = *flush_first;
+    } else if (gates_.size() > PlannedIo::kMaxRequired) {
       held_.push_front({.io = *io, .gates = std::exchange(gates_, {})});
       TakeHeld(io);
     } else {

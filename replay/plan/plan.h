@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -108,7 +109,9 @@ struct PlanCounts {
   std::map<std::string, uint64_t> emulated;  // "discard as write_zeroes"
   uint64_t remapped = 0;
   uint64_t widened = 0;
-  uint64_t copies = 0;  // of I/Os of commits, beyond those planned: in case they are not shared
+  // Of I/Os of commits, and of flushes that follow one, beyond those planned: in case they are not
+  // shared, or are.
+  uint64_t copies = 0;
   // Nobody can wait for their completion (kMaxOrder, kClosed), or it ends no think time.
   uint64_t ungated = 0;
 };
@@ -141,7 +144,7 @@ class Plan {
   bool KeepsOrder() const;
   bool LacksFua(uint32_t device) const;
   IoRecord WithoutCut(IoRecord io) const;
-  void SetWait(const IoRecord& io, PlannedIo* planned);
+  void SetWait(const IoRecord& io, PlannedIo* planned, std::optional<PlannedIo>* flush_first);
   void SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* planned);
   void SetOrder(const IoRecord& io, PlannedIo* planned);
   static void TakeGates(std::vector<uint32_t>* gates, PlannedIo* planned);
@@ -160,6 +163,8 @@ class Plan {
     std::vector<uint32_t> gates;
   };
   std::deque<Held> held_;
+  // Of each log (a chain): the last flush by who asked for a commit that another thread wrote.
+  std::unordered_map<uint32_t, PlannedIo> flush_after_;
   std::optional<int64_t> first_ns_;  // of the recording
   int64_t think_from_ns_ = 0;        // latest completion (or the beginning) before an arrival
   uint64_t sequence_ = 0;

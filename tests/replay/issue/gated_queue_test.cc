@@ -299,6 +299,51 @@ TEST_F(SharedCommitTest, WhatIsLeftOutIsSoWhenItComesLater) {
   Take(40, 3'200);
 }
 
+// I/Os 31 and 41, of slots 8 and 9, are needed only if their threads' copies are left out; I/Os 32
+// and 42 follow them.
+class FlushAfterCommitTest : public SharedCommitTest {
+ protected:
+  void AddFlushes() {
+    Add(Step(31, 1, 30, 8, {3 | Dependencies::kIfLeftOut}));
+    Add(Step(32, 1, 100, 10, {8}));
+    Add(Step(41, 2, 30, 9, {5 | Dependencies::kIfLeftOut}));
+    Add(Step(42, 2, 200, 11, {9}));
+  }
+  // The second copy is written, until 3,000.
+  void AddAndWriteSecondCopy(bool flushes_come_first) {
+    Add(Step(0, 1, 0, 0));
+    Add(Step(1, 2, 0, 1));
+    AddFirstCopy();
+    AddSecondCopy();
+    if (flushes_come_first) AddFlushes();
+    const uint32_t first = Take(0, kStartNs);
+    queue_.Complete(Take(1, kStartNs), 2'000);
+    queue_.Complete(first, 2'010);
+    queue_.Complete(Take(20, 2'020), 2'100);
+    queue_.Complete(Take(21, 2'105), 3'000);
+    if (!flushes_come_first) AddFlushes();
+  }
+  void ExpectTheFirstOneAlone() {
+    EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(10, 11, 41));
+    const uint32_t flush = Take(31, 3'030);
+    Take(42, 3'200);
+    EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+    queue_.Complete(flush, 3'500);
+    Take(32, 3'600);
+    EXPECT_EQ(queue_.size(), 0u);
+  }
+};
+
+TEST_F(FlushAfterCommitTest, ItIsNeededOnlyIfTheCommitWasLeftOut) {
+  AddAndWriteSecondCopy(/*flushes_come_first=*/true);
+  ExpectTheFirstOneAlone();
+}
+
+TEST_F(FlushAfterCommitTest, SoItIsWhereItComesLater) {
+  AddAndWriteSecondCopy(/*flushes_come_first=*/false);
+  ExpectTheFirstOneAlone();
+}
+
 // I/O 50 changes what the journal writes, if it writes; its other gate is slot 8.
 TEST_F(SharedCommitTest, WhatAJournalWritesHoldsOthersUpUntilTheRecordIsIssued) {
   AddAll();
@@ -429,6 +474,31 @@ TEST_F(SharedCommitTest, ACommitOfOneWriteIsSharedToo) {
   queue_.Complete(next, 4'000);
   EXPECT_EQ(queue_.commits().recorded, 2u);
   EXPECT_EQ(queue_.commits().written, 2u);
+}
+
+// I/Os 50 and 51 think, and then wait for what a journal writes: a commit, it seems, until another
+// one, of one write, comes before it. That counts for who is due later.
+TEST_F(SharedCommitTest, WhatIsDueWhileACommitOfOneWriteRunsWaitsForNone) {
+  Add(Step(0, 1, 0, 0));
+  Add(Step(1, 2, 0, 1));
+  Add(Step(45, 3, 0, 8));
+  AddFirstCopy();
+  Add(Commit(Step(20, 7, 20, 4, {1}), 0, Part::kWhole));
+  Add(Step(50, 4, 40, 9, {8, kAfterThink | 3}));
+  Add(Step(51, 5, 25, 10, {8, kAfterThink | 3}));
+  const uint32_t first = Take(0, kStartNs);
+  const uint32_t second = Take(1, kStartNs);
+  const uint32_t other = Take(45, kStartNs);
+  queue_.Complete(first, 2'000);  // asks, due at 2,050
+  queue_.Complete(other, 2'000);
+  EXPECT_EQ(queue_.NextDueNs(), 2'050) << "it is what they wait for";
+  queue_.Complete(second, 2'010);
+  const uint32_t record = Take(20, 2'030);
+  Take(50, 2'040);
+  EXPECT_EQ(queue_.NextDueNs(), INT64_MAX);
+  queue_.Complete(record, 3'000);
+  EXPECT_THAT(LeftOut(), testing::UnorderedElementsAre(10, 11));
+  Take(51, 3'000);
 }
 
 // The second asks 40 ns after its gate: 10 ns after the first one's commit began.

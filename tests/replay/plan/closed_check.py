@@ -18,9 +18,10 @@ GOINGS = 64
 
 # `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN, ENDS or, of one write, WHOLE.
 # `writing` is the journal whose writes it waits for, too, before its think time, or to the end of whose commit, or to that
-# and then for the writes of the next; `after` the one whose writes it waits for after that.
+# and then for the writes of the next; `after` the one whose writes it waits for after that. One with `unless` is needed only
+# if that gate was left out. A flush that no record is of has the ordinal of another and a copy beyond all others.
 Wait = collections.namedtuple("Wait", "ordinal copy thread gates think_ns part asked writing how after goes_on_ns "
-                              "gates_others asks_after_ns")
+                              "gates_others asks_after_ns unless")
 WRITES, TO_THE_END, AND_THE_NEXT = range(3)
 BEGINS, WITHIN, ENDS, WHOLE = "begins", "within", "ends", "whole"
 
@@ -123,6 +124,7 @@ class Thread:
         self.writer = None          # of a log: who writes the commit under way
         self.commit = None          # the number of the one under way that may be shared, until its record arrives
         self.commit_from = None     # arrival of the first I/O of the commit under way, or of the last one
+        self.flush_after = None     # of a log: the last flush by who asked for a commit that another thread wrote
         self.askers = []            # of the last commit that may be shared: (completion, ordinal, thread)
         self.asked = (None, 0)      # the number of the last commit it asked for, and its copy of that
 
@@ -300,7 +302,15 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         elif part == ENDS and number in written:
             written[number]["recorded"] = True
 
-        gates, writing, how, after = [], None, WRITES, None
+        if own_commit is not None and (begins or not logged):
+            doer.wrote = doer.wrote_record = None
+            flush = threads[doer.wrote_in].flush_after
+            if flush is not None:
+                like, think_ns = flush
+                yield Wait(like, COPIES + ordinal, thread_of(io), [own_commit], think_ns, None, False, None, WRITES, None, 0, True,
+                           0, own_commit)
+                own_commit = (like, COPIES + ordinal)
+        gates, writing, how, after, unless = [], None, WRITES, None, None
 
         def name(gate, copy=0):
             gates.append((gate, copy))
@@ -323,7 +333,6 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 gates.append((done, 0))
         if own_commit is not None and not logged:
             gates.append(own_commit)
-            doer.wrote = doer.wrote_record = None
         if thread.ended is None or not is_foreground(io) or begins:
             if not asked and last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
                 name(last_of_all)
@@ -334,6 +343,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     name(*own_copy(thread, commit))
                     if threads[chain_of[commit]].commit is not None:
                         thread.shares_blocks = False
+                    if (io["op"] == "flush" and chain_of[commit] == log_of(io) and commit_of.get(commit) == thread.asked[0] and
+                            not unexplained()):
+                        unless = gates[-1]
             if not journal and thread.synced and paused_first(thread, io["device"]):
                 writing = chain_of[last_journal]
             if unexplained() and last_journal is not None:
@@ -383,8 +395,10 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                     own += writers_gates if logged and asker is doer else [(last, 0)]
             of_writer = bool(asked and logged and thread.askers[copy][2] is doer)
             think_ns = max(0, at - max(x for x in since if x is not None))
+            if unless:
+                threads[chain_of[unless[0]]].flush_after = (ordinal, think_ns)
             yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing, how, after, thread.goes_on_ns if after else 0,
-                       io["complete"] is not None, asks_after_ns if of_writer else 0)
+                       io["complete"] is not None, asks_after_ns if of_writer else 0, unless)
         if io["complete"] is not None:
             thread.in_flight += 1
             heapq.heappush(pending, (saw[ordinal][1], ordinal))
@@ -500,6 +514,13 @@ class Replay:
             journal.parked.append(chain)
             return
         chain.paused = False
+        if wait.unless and wait.unless not in self.left_out:
+            chain.queue.popleft()
+            chain.opens = max([chain.opens, *(self.done[gate] for gate in wait.gates)])
+            self.left_out.add((wait.ordinal, wait.copy))
+            self.open_gate((wait.ordinal, wait.copy), chain.opens)
+            self.look_at(chain)
+            return
         self.open(chain, wait)
 
     def to_the_end(self, chain):
@@ -606,6 +627,8 @@ class Replay:
 
     def open_gate(self, key, at):
         self.done[key] = at
-        # Who asks for a commit comes first: others may wait for what that writes.
-        for chain in sorted(self.waiting.pop(key, []), key=lambda chain: chain.queue[0][1].part not in (BEGINS, WHOLE)):
+        # Who asks for a commit comes first, next who may through a flush that is not needed: others may wait for what that
+        # writes.
+        rank = lambda wait: 0 if wait.part in (BEGINS, WHOLE) else 1 if wait.unless == key else 2
+        for chain in sorted(self.waiting.pop(key, []), key=lambda chain: rank(chain.queue[0][1])):
             self.look_at(chain)

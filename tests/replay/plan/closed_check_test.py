@@ -32,7 +32,11 @@ def fsyncs(rng, at, log_rests):
         at += ios[-1][1] + 10_000
     if rng.random() < 0.97:  # the record
         ios.append((at, took(), "write", rng.choice(("sync+fua+meta", "sync+fua+preflush+meta")), writer))
-    return ios, ios[-1][0] + ios[-1][1]
+    ends = ios[-1][0] + ios[-1][1]
+    for thread in sorted({io[-1] for io in ios} - {writer}):
+        if rng.random() < 0.6:
+            ios.append((ends + 1_000 * rng.choice((5, 30, 390, 410)), took(), "flush", "", thread))
+    return ios, ends
 
 
 def made_up(seed, ios, tick_ns):

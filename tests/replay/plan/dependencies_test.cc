@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,13 @@ class DependenciesTest : public testing::Test {
     int64_t think_us = 0;
     int64_t asks_after_us = 0;
     int64_t goes_on_us = 0;
-    std::vector<size_t> gates;    // ascending; of commits the first copies
-    std::vector<size_t> writing;  // in whose place what its journal writes is waited for
-    uint32_t how = 0;             // that is waited for, before it thinks
-    std::vector<size_t> after;    // likewise, after it thinks
+    std::vector<size_t> gates;        // ascending; of commits the first copies
+    std::vector<size_t> writing;      // in whose place what its journal writes is waited for
+    uint32_t how = 0;                 // that is waited for, before it thinks
+    std::vector<size_t> after;        // likewise, after it thinks
+    std::vector<size_t> if_left_out;  // without whose copy, a gate, it is not needed
+    // The place and copy without which the flush before it is not; as a gate that has kFlush.
+    std::optional<std::pair<size_t, uint32_t>> flush_first;
     Dependencies::CommitPart part = Dependencies::CommitPart::kNone;
     bool asked = false;
     std::vector<Waited> copies;         // beyond the first
@@ -73,6 +77,7 @@ class DependenciesTest : public testing::Test {
     ++place_;
     return waited;
   }
+  static constexpr size_t kFlush = 1'000;
   // A replay takes the copies one after another: what a later one names must mean the same then.
   void Own(uint32_t slot, uint32_t copy, const std::vector<uint32_t>& named_later) {
     EXPECT_THAT(named_later, Not(Contains(slot))) << "I/O " << place_ << ", copy " << copy;
@@ -86,9 +91,14 @@ class DependenciesTest : public testing::Test {
     waited.goes_on_us = wait.goes_on_ns / kUs;
     waited.part = wait.part;
     waited.asked = wait.asked;
+    if (wait.flush_first) {
+      waited.flush_first = owner_[wait.flush_first->gate & ~Dependencies::kFlags];
+      owner_[wait.flush_first->slot] = {kFlush, 0};
+    }
     std::vector<std::pair<size_t, uint32_t>> gates;
     for (const uint32_t slot : slots) {
-      const auto& owner = owner_[slot & ~Dependencies::kOfJournal];
+      const auto& owner = owner_[slot & ~Dependencies::kFlags];
+      if ((slot & Dependencies::kIfLeftOut) != 0) waited.if_left_out.push_back(owner.first);
       if ((slot & Dependencies::kAfterThink) != 0) {
         waited.after.push_back(owner.first);
       } else if ((slot & Dependencies::kWhileWriting) != 0) {
@@ -530,6 +540,47 @@ TEST_F(DependenciesTest, WhoFsyncsBesideTheOneThatWritesTheLogHasACopyOfItsCommi
   EXPECT_THAT(next.gates, ElementsAre(5));
   ASSERT_EQ(next.copies.size(), 1u);
   EXPECT_THAT(next.copies[0].gates, ElementsAre(6));
+}
+
+// In XFS all who wait for a commit flush after it, but for who wrote it.
+TEST_F(DependenciesTest, WhoDidNotWriteTheLogFlushesWhereItsCopyIsLeftOut) {
+  Next(1, Op::kRead, 0, 50);                           // 0
+  Next(2, Op::kRead, 10, 60);                          // 1
+  Next(1, Op::kWrite, 100, 200, kFlagSync);            // 2
+  Next(2, Op::kWrite, 110, 190, kFlagSync);            // 3
+  Next(1, Op::kWrite, 220, 600, kCommit);              // 4: its first copy is that of thread 2
+  const Waited flush = Next(2, Op::kFlush, 650, 900);  // 5
+  EXPECT_THAT(flush.gates, ElementsAre(3, 4));
+  EXPECT_THAT(flush.gate_copies, ElementsAre(0, 0));
+  EXPECT_THAT(flush.if_left_out, ElementsAre(4));
+  EXPECT_EQ(flush.think_us, 50);
+  const Waited writer = Next(1, Op::kRead, 700, 750);  // 6
+  EXPECT_EQ(writer.flush_first, std::pair(size_t{4}, 1u));
+  EXPECT_THAT(writer.gates, ElementsAre(2, kFlush));
+  EXPECT_EQ(writer.think_us, 100) << "as if the flush had taken no time";
+  const Waited next = Next(1, Op::kRead, 800, 850);
+  EXPECT_EQ(next.flush_first, std::nullopt);
+  EXPECT_THAT(next.gates, ElementsAre(6));
+
+  Next(1, Op::kWrite, 1'000, 1'100, kFlagSync);                     // 8
+  Next(1, Op::kWrite, 1'110, 1'500, kCommit);                       // 9
+  const Waited again = Next(1, Op::kWrite, 1'600, 1'700, kCommit);  // 10: straight after its own
+  EXPECT_EQ(again.part, Part::kWhole);
+  EXPECT_EQ(again.flush_first, std::pair(size_t{9}, 0u));
+  EXPECT_THAT(again.gates, Contains(kFlush));
+}
+
+TEST_F(DependenciesTest, AFlushLongAfterACommitOrByItsWriterIsOneLikeOthers) {
+  Next(1, Op::kRead, 0, 50);
+  Next(2, Op::kRead, 10, 60);
+  Next(1, Op::kWrite, 100, 200, kFlagSync);
+  Next(2, Op::kWrite, 110, 190, kFlagSync);
+  Next(1, Op::kWrite, 220, 600, kCommit);
+  EXPECT_THAT(Next(1, Op::kFlush, 620, 900).if_left_out, IsEmpty()) << "by who wrote it";
+  EXPECT_THAT(Next(2, Op::kFlush, 1'001, 1'200).if_left_out, IsEmpty()) << "401 us after it";
+  Next(1, Op::kWrite, 1'300, 1'400, kFlagSync);
+  Next(1, Op::kWrite, 1'410, 1'700, kCommit);
+  EXPECT_EQ(Next(1, Op::kRead, 1'800, 1'900).flush_first, std::nullopt);
 }
 
 TEST_F(DependenciesTest, OnlyTheLogsNextCommitStraightAfterItsWritersIoMayBeShared) {

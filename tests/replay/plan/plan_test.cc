@@ -9,6 +9,7 @@
 namespace blktape {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -301,28 +302,35 @@ TEST(PlanTest, WhatNothingIsKnownOfIsLeftOutByName) {
                                    Pair("no data", 1)));
 }
 
-// Two threads ask for the second commit of thread 7.
-TEST(PlanTest, ACommitThatMayBeSharedIsPlannedForEachThreadThatAskedForIt) {
-  const auto io = [](uint32_t thread, int64_t from_us, int64_t to_us, uint32_t flags) {
-    IoRecord record = Write(from_us * 1'000, to_us * 1'000);
-    record.pid = thread;
-    record.flags = flags;
-    return record;
-  };
-  constexpr uint32_t kJournal = kFlagSync | kFlagMeta;
-  constexpr uint32_t kRecord = kJournal | kFlagPreflush | kFlagFua;
-  const Planned planned =
-      All({io(7, 0, 40, kJournal), io(7, 50, 100, kRecord), io(1, 300, 400, kFlagSync),
-           io(2, 310, 450, kFlagSync), io(7, 480, 600, kJournal), io(7, 610, 900, kRecord),
-           io(2, 1'000, 1'100, kFlagSync)},
-          OneTarget(TimingRule::kClosed));
-  ASSERT_EQ(planned.steps.size(), 9u);
+constexpr uint32_t kJournal = kFlagSync | kFlagMeta;
+constexpr uint32_t kRecord = kJournal | kFlagPreflush | kFlagFua;
+
+IoRecord By(uint32_t thread, Op op, int64_t from_us, int64_t to_us, uint32_t flags = 0) {
+  IoRecord record = Io(op, from_us * 1'000, to_us * 1'000, 0, op == Op::kFlush ? 0 : 4096);
+  record.pid = thread;
+  record.flags = flags;
+  return record;
+}
+
+// In the plan's order.
+std::vector<uint64_t> Ordinals(const Planned& planned) {
   std::vector<uint64_t> ordinals;
   for (size_t i = 0; i < planned.steps.size(); ++i) {
     EXPECT_EQ(planned.steps[i].sequence, i);
     ordinals.push_back(planned.steps[i].ordinal);
   }
-  EXPECT_THAT(ordinals, testing::ElementsAre(0, 1, 2, 3, 4, 4, 5, 5, 6));
+  return ordinals;
+}
+
+// Two threads ask for the second commit of thread 7.
+TEST(PlanTest, ACommitThatMayBeSharedIsPlannedForEachThreadThatAskedForIt) {
+  const Planned planned =
+      All({By(7, Op::kWrite, 0, 40, kJournal), By(7, Op::kWrite, 50, 100, kRecord),
+           By(1, Op::kWrite, 300, 400, kFlagSync), By(2, Op::kWrite, 310, 450, kFlagSync),
+           By(7, Op::kWrite, 480, 600, kJournal), By(7, Op::kWrite, 610, 900, kRecord),
+           By(2, Op::kWrite, 1'000, 1'100, kFlagSync)},
+          OneTarget(TimingRule::kClosed));
+  ASSERT_THAT(Ordinals(planned), ElementsAre(0, 1, 2, 3, 4, 4, 5, 5, 6));
   EXPECT_EQ(planned.steps[4].commit_copy, 0);
   EXPECT_EQ(planned.steps[5].commit_copy, 1);
   EXPECT_EQ(planned.steps[7].commit_part, Dependencies::CommitPart::kEnds);
@@ -334,6 +342,30 @@ TEST(PlanTest, ACommitThatMayBeSharedIsPlannedForEachThreadThatAskedForIt) {
       testing::UnorderedElementsAre(planned.steps[3].gate_slot, planned.steps[7].gate_slot));
   EXPECT_EQ(planned.counts.planned, 7u) << "the trace's I/Os";
   EXPECT_EQ(planned.counts.copies, 2u);
+}
+
+// Thread 1 writes the log, also for thread 2, which flushes then.
+TEST(PlanTest, WhoWroteALogFlushesLikeTheOthersIfItsCopyIsLeftOut) {
+  const Planned planned = All(
+      {By(1, Op::kRead, 0, 50), By(2, Op::kRead, 10, 60), By(1, Op::kWrite, 100, 200, kFlagSync),
+       By(2, Op::kWrite, 110, 190, kFlagSync), By(1, Op::kWrite, 220, 600, kRecord),
+       By(2, Op::kFlush, 650, 900), By(1, Op::kRead, 700, 750)},
+      OneTarget(TimingRule::kClosed));
+  ASSERT_THAT(Ordinals(planned), ElementsAre(0, 1, 2, 3, 4, 4, 5, 5, 6));
+  const PlannedIo& recorded = planned.steps[6];
+  const PlannedIo& own = planned.steps[7];
+  EXPECT_EQ(own.op, Op::kFlush);
+  EXPECT_EQ(own.chain, planned.steps[0].chain);
+  EXPECT_EQ(recorded.chain, planned.steps[1].chain);
+  EXPECT_THAT(std::vector(own.required.begin(), own.required.begin() + own.required_count),
+              ElementsAre(planned.steps[5].gate_slot | Dependencies::kIfLeftOut));
+  EXPECT_EQ(recorded.offset_ns, 50'000);
+  EXPECT_EQ(own.offset_ns, 50'000) << "it takes as long to call it";
+  const PlannedIo& next = planned.steps[8];
+  EXPECT_THAT(std::vector(next.required.begin(), next.required.begin() + next.required_count),
+              Contains(own.gate_slot));
+  EXPECT_EQ(planned.counts.planned, 7u);
+  EXPECT_EQ(planned.counts.copies, 2u) << "of the commit record, and that flush";
 }
 
 }  // namespace
