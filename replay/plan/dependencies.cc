@@ -482,6 +482,13 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   if (started != kNone) Name(started, chain);
 }
 
+// Whether the I/O before, of the same commit, had to wait for the kernel to take it: what comes
+// after it was held up by that, not by thinking.
+bool Dependencies::WaitedToBeTaken(const Chain& chain) const {
+  return SaturatingSubtract(arrival_ns_, chain.arrival_ns) > 2 * kWakeNs &&
+         SaturatingSubtract(arrival_ns_, chain.issue_ns) <= kWakeNs;
+}
+
 // The thread goes on after a commit that it wrote, the first of writers_gates_. Where others flush
 // after such a commit a flush takes its place, needed if the replay wrote another's copy.
 void Dependencies::WaitedForOwnCommit(uint32_t thread) {
@@ -548,6 +555,10 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     chain.writer = writer.thread;
   }
 
+  const bool goes_on_writing = within || (journal && !begins);
+  if (goes_on_writing && last_completed_ != kNone && WaitedToBeTaken(chain)) {
+    Tell(last_completed_, &chain);
+  }
   if (begins || !chain.any_completed || !IsForeground(io)) {
     if (!asked && last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
       Name(last_completed_, &chain);
@@ -570,6 +581,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   chain.synced = IsSyncWrite(io) && !journal;
   chain.synced_ns = arrival_ns_;
   chain.arrival_ns = arrival_ns_;
+  chain.issue_ns = io.issue_ns.value_or(arrival_ns_);
   if (wait_.part != CommitPart::kNone) {
     wait_.asked = asked;
     wait_.copies = std::max<uint32_t>(1, static_cast<uint32_t>(chain.askers.size()));

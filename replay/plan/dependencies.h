@@ -140,6 +140,7 @@ class Dependencies {
     uint64_t last_seen = 0;
     int64_t born_ns = 0;           // its first arrival
     int64_t arrival_ns = 0;        // its last one
+    int64_t issue_ns = 0;          // of that I/O
     uint32_t last_slot = kNone;    // of its I/Os, the one that completed last
     std::vector<uint32_t> untold;  // slots that completed since its last arrival
     bool any_completed = false;
@@ -215,6 +216,7 @@ class Dependencies {
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
+  bool WaitedToBeTaken(const Chain& chain) const;
   void WaitedForOwnCommit(uint32_t thread);
   uint32_t EndOf(const Chain& chain) const;
   uint32_t EndOfStarted(const Chain& chain) const;

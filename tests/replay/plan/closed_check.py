@@ -105,6 +105,7 @@ class Thread:
     def __init__(self, born):
         self.born = born        # arrival of its first I/O
         self.last = None        # its last I/O, by arrival
+        self.latest = None      # when its last I/O arrived and was issued, also of a log
         self.ended = None       # its I/O that completed last
         self.named = None       # latest completion of gates, and of its own I/Os, so far
         self.untold = []        # completed since its last arrival
@@ -333,6 +334,10 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 gates.append((done, 0))
         if own_commit is not None and not logged:
             gates.append(own_commit)
+        if (part in (WITHIN, ENDS) or journal and not begins) and last_of_all is not None:
+            arrived, issued = thread.latest
+            if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
+                thread.tell(saw[last_of_all][0])
         if thread.ended is None or not is_foreground(io) or begins:
             if not asked and last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
                 name(last_of_all)
@@ -383,6 +388,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 thread.for_itself = True
             thread.synced = asks_for_commit(io)
             thread.last = (ordinal, io)
+        thread.latest = (at, io["issue"] if io["issue"] is not None else at)
         if part:
             commit_of[ordinal] = number
         for copy in range(max(1, len(thread.askers)) if part else 1):
@@ -484,10 +490,13 @@ class Replay:
     def run(self):
         at = self.start
         while self.events:
-            at, kind, _, what = heapq.heappop(self.events)
+            event = heapq.heappop(self.events)
+            time, kind, _, what = event
             if kind == 0:
+                at = time
                 self.complete(*what, at)
-            elif what.scheduled == (at, kind, _):
+            elif what.scheduled == event[:3]:  # still
+                at = time
                 self.take(what, at)
         return at
 

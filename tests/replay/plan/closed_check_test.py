@@ -15,27 +15,30 @@ BTRFS, XFS = "tests/data/btrfs.tape", "tests/data/xfs.tape"
 
 
 def fsyncs(rng, at, log_rests):
-    """Threads that fsync by a log that one of them writes, as in XFS or Btrfs: arrival, completion, op, flags, thread; and
-    until when it writes."""
+    """Threads that fsync by a log that one of them writes, as in XFS or Btrfs: arrival, how long it takes, op, flags,
+    thread, how long it waits to be issued; and until when that writes."""
     took = lambda: 1_000 * rng.choice((60, 100, 390, 2_000)) + rng.randrange(1_000)
     ios = []
     for thread in rng.sample((70, 71, 72, 73), rng.choice((1, 1, 2, 3))):
-        ios.append((at + rng.randrange(50_000), took(), "write", "sync", thread))
-    writer = ios[-1][-1]
+        ios.append((at + rng.randrange(50_000), took(), "write", "sync", thread, 0))
+    writer = ios[-1][4]
     at = max(log_rests, *(io[0] + io[1] for io in ios)) + 1_000 * rng.choice((5, 30, 100, 390, 410))
     if rng.random() < 0.5:
         for _ in range(rng.choice((1, 2, 4))):
-            ios.append((at, took(), "write", "sync+meta", writer))
-            at += 2_000
-        at = max(io[0] + io[1] for io in ios) + 10_000
-        ios.append((at, took(), "flush", "", writer))
+            # The kernel may take it late, and the writer waits until then.
+            held_up = 1_000 * rng.choice((2, 2, 2, 390, 410, 3_000))
+            waits = max(0, held_up - 1_000 * rng.choice((-50, 0, 150, 210)))
+            ios.append((at, waits + took(), "write", "sync+meta", writer, waits))
+            at += held_up
+        at = max(at, *(io[0] + io[1] for io in ios)) + 10_000
+        ios.append((at, took(), "flush", "", writer, 0))
         at += ios[-1][1] + 10_000
     if rng.random() < 0.97:  # the record
-        ios.append((at, took(), "write", rng.choice(("sync+fua+meta", "sync+fua+preflush+meta")), writer))
+        ios.append((at, took(), "write", rng.choice(("sync+fua+meta", "sync+fua+preflush+meta")), writer, 0))
     ends = ios[-1][0] + ios[-1][1]
-    for thread in sorted({io[-1] for io in ios} - {writer}):
+    for thread in sorted({io[4] for io in ios} - {writer}):
         if rng.random() < 0.6:
-            ios.append((ends + 1_000 * rng.choice((5, 30, 390, 410)), took(), "flush", "", thread))
+            ios.append((ends + 1_000 * rng.choice((5, 30, 390, 410)), took(), "flush", "", thread, 0))
     return ios, ends
 
 
@@ -51,8 +54,8 @@ def made_up(seed, ios, tick_ns):
         at += 1_000 * rng.choice((0, 0, 1, 5, 30, 100, 150, 300, 500, 2_000, 30_000))
         if rng.random() < 0.04:
             of_log, log_rests = fsyncs(rng, at, log_rests)
-            rows += [(queue, queue, queue + took, op, flags, 4096, thread, "program %d" % thread)
-                     for queue, took, op, flags, thread in of_log]
+            rows += [(queue, queue + waits, queue + took, op, flags, 4096, thread, "program %d" % thread)
+                     for queue, took, op, flags, thread, waits in of_log]
         if rng.random() < 0.02:
             newest += 1
             threads[rng.randrange(1, 6)] = newest

@@ -542,6 +542,47 @@ TEST_F(DependenciesTest, WhoFsyncsBesideTheOneThatWritesTheLogHasACopyOfItsCommi
   EXPECT_THAT(next.copies[0].gates, ElementsAre(6));
 }
 
+// The kernel makes who writes wait before it takes what is written, where others write much.
+TEST_F(DependenciesTest, WhatTheKernelTakesLateIsNoThinkingOfWhoWritesACommit) {
+  CommitBefore();
+  int64_t base_us = 0;
+  // Thread 1 asks until 100, and the commit's first write arrives at 150; another thread's read
+  // ends 50 us before the next write.
+  const auto next_write_thinks_us = [&](int64_t issue_us, int64_t next_us) {
+    base_us += 20'000;
+    Next(1, Op::kWrite, base_us, base_us + 100, kFlagSync);
+    IoRecord first = Io(Op::kWrite, (base_us + 150) * kUs, (base_us + 9'000) * kUs, 0, 4096);
+    first.issue_ns = (base_us + issue_us) * kUs;
+    first.pid = 7;
+    first.flags = kJournal;
+    Hand(first);
+    Next(2, Op::kRead, base_us + 160, base_us + next_us - 50);
+    const Waited next = Next(7, Op::kWrite, base_us + next_us, base_us + 9'100, kJournal);
+    EXPECT_EQ(next.part, Part::kWithin);
+    EXPECT_THAT(next.gates, IsEmpty());
+    Next(7, Op::kWrite, base_us + 9'200, base_us + 9'500, kCommit);
+    return next.think_us;
+  };
+  EXPECT_EQ(next_write_thinks_us(2'100, 2'000), 50);
+  EXPECT_EQ(next_write_thinks_us(1'800, 2'000), 50);
+  EXPECT_EQ(next_write_thinks_us(1'799, 2'000), 1'900) << "it was taken before";
+  EXPECT_EQ(next_write_thinks_us(600, 551), 50);
+  EXPECT_EQ(next_write_thinks_us(600, 550), 450) << "it need not have waited";
+}
+
+// The same of a commit that is not shared, as it begins long after its thread's last I/O.
+TEST_F(DependenciesTest, WhatTheKernelTakesLateIsNoThinkingInACommitOfOnesOwnEither) {
+  Next(1, Op::kRead, 0, 50);
+  IoRecord first = Io(Op::kWrite, 1'000 * kUs, 9'000 * kUs, 0, 4096);
+  first.issue_ns = 4'100 * kUs;
+  first.pid = 1;
+  first.flags = kJournal;
+  EXPECT_EQ(Hand(first).part, Part::kNone);
+  Next(2, Op::kRead, 1'500, 3'950);
+  EXPECT_EQ(Next(1, Op::kWrite, 4'000, 9'100, kJournal).think_us, 50);
+  EXPECT_EQ(Next(1, Op::kWrite, 4'001, 9'100, kJournal).think_us, 51);
+}
+
 // In XFS all who wait for a commit flush after it, but for who wrote it.
 TEST_F(DependenciesTest, WhoDidNotWriteTheLogFlushesWhereItsCopyIsLeftOut) {
   Next(1, Op::kRead, 0, 50);                           // 0
