@@ -501,10 +501,7 @@ void Dependencies::WaitedForOwnCommit(uint32_t thread) {
   const std::optional<uint32_t> slot = TakeSlot();
   if (!slot) return;
   const uint32_t record = std::exchange(writers_gates_.front(), *slot);
-  slots_[*slot] = slots_[record];
-  slots_[*slot].uses = 1;
-  slots_[*slot].next_copy = kNone;
-  slots_[*slot].commit_number = 0;
+  slots_[*slot] = {.uses = 1};  // it is named by what follows, and never completes here
   told_.push_back(*slot);
   wait_.flush_first = {
       .log = log->second, .chain = thread, .gate = record | kIfLeftOut, .slot = *slot};

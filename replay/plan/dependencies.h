@@ -51,6 +51,7 @@ class Dependencies {
   static constexpr uint32_t kOfJournal = kWhileWriting | kAfterThink | kToTheEnd | kAndTheNext;
   // This I/O is needed only if the gate, of its thread's copy of a commit, was left out.
   static constexpr uint32_t kIfLeftOut = uint32_t{1} << 27;
+  // All that a gate's name may say beside the slot.
   static constexpr uint32_t kFlags = kOfJournal | kIfLeftOut;
 
   struct Wait {

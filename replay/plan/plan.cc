@@ -287,11 +287,9 @@ Result<bool> Plan::Next(PlannedIo* io) {
     ++counts_.planned;
     ++counts_.planned_by_op[static_cast<size_t>(io->op)];
     counts_.planned_bytes += io->bytes;
-    if (flush_first) {
+    if (flush_first || gates_.size() > PlannedIo::kMaxRequired) {
       held_.push_front({.io = *io, .gates = std::exchange(gates_, {})});
-      *io = *flush_first;
-    } else if (gates_.size() > PlannedIo::kMaxRequired) {
-      held_.push_front({.io = *io, .gates = std::exchange(gates_, {})});
+      if (flush_first) held_.push_front({.io = *flush_first, .gates = {}});
       TakeHeld(io);
     } else {
       TakeGates(&gates_, io);
