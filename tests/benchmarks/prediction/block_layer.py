@@ -80,9 +80,11 @@ def host_part(result):
 
 
 def compare(result, recorded):
-    """Foreground wait in s: by the block layer, and by each model; and how many I/Os could not be compared."""
+    """Foreground wait in s (docs/metrics.md): by the block layer, and by each model; and how many I/Os could not be
+    compared."""
     parts = host_part(result)
-    rows = sorted((row for row in blktape.dump(result) if row["complete_ns"]), key=lambda row: int(row["queue_ns"]))
+    rows = sorted((row for row in blktape.dump(result, "--result") if row["complete_ns"]),
+                  key=lambda row: int(row["queue_ns"]))
     layer = BlockLayer(recorded, min(int(row["issue_ns"]) for row in rows) - SLACK_NS)
     seen = {False: collections.deque(maxlen=RECENT), True: collections.deque(maxlen=RECENT)}
     block, spans, unknown = [], {model: [] for model in MODELS}, 0
@@ -103,6 +105,7 @@ def compare(result, recorded):
             unknown += 1
             continue
         block.append(span)
+        from_ns = int(row["issue_ns"]) - int(row["backlog_ns"])  # a late host is in no wait
         for model, end_ns in zip(MODELS, (seen_ns, seen_ns - at_once_ns, complete_ns)):
-            spans[model].append((due_ns, end_ns))
+            spans[model].append((from_ns, end_ns))
     return wait_s(block), {model: wait_s(spans[model]) for model in MODELS}, unknown
