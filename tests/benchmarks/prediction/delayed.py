@@ -22,7 +22,7 @@ MODULES = ["dm_delay", "ext4", "loop", ("null_blk", None)]
 
 SCRIPT = r"""
 echo 1 > /sys/devices/virtual/workqueue/writeback/nice
-disks_first() {  # as kernel_workers.py has it; the delays' own workers, too
+disks_first() {  # as test_bed.py has it; the delays' own workers, too
   while sleep 0.5; do
     for folder in /proc/[0-9]*; do
       read -r name < $folder/comm || continue

@@ -29,7 +29,7 @@ import subprocess
 import sys
 
 from tests.benchmarks import common
-from tests.benchmarks.prediction import block_layer, kernel_workers, workloads
+from tests.benchmarks.prediction import block_layer, test_bed, workloads
 from tests.harness import blktape, known_disk
 
 HERE = "tests/benchmarks/prediction/"
@@ -94,8 +94,8 @@ def live(bench, disk, workload, seed, trace, file_system="ext4"):
         subprocess.run([*words, "prepare", *place], check=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(trace)
-        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--", *words, "work", *place,
-                   timeout_s=900)
+        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--",
+                   *test_bed.beside_disks([*words, "work", *place]), timeout_s=900)
     finally:
         subprocess.run(["umount", point], check=True)
     return figures(trace)
@@ -257,13 +257,10 @@ def main():
     alone()
     tell_header()
     offs = []
-    with common.no_halts():
+    with common.no_halts(), test_bed.kept_memory():
         for pair in options.pairs.split(","):
             for workload in options.workloads.split(","):
-                with common.Bench() as bench:
-                    # Of a file in memory the processor is the disk: it is as fast as it is beside the work.
-                    if MEMORY not in pair.split(":"):
-                        bench.enter_context(kernel_workers.disks_first())
+                with common.Bench() as bench, test_bed.disks_first():
                     offs += predict(bench, workload, pair, options)
     tell_medians(offs)
 
