@@ -67,12 +67,12 @@ def kept_memory():
 
 
 def _disks_cpu():
-    return max(os.sched_getaffinity(0))
+    return max(cpu for cpu in os.sched_getaffinity(0) if cpu < 32)  # a mask's first word
 
 
 def beside_disks(words):
     """The command, on the CPUs that disks_first() leaves it."""
-    cpus = os.sched_getaffinity(0) - {_disks_cpu()}
+    cpus = os.sched_getaffinity(0) - {_disks_cpu()} or {_disks_cpu()}
     return ["taskset", "--cpu-list", ",".join(map(str, cpus)), *words]
 
 
