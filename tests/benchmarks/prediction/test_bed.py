@@ -59,8 +59,11 @@ def kept_memory():
     touch it again waits for that: live that is a disk that lends its processor to copy into the page cache, in a replay
     nobody."""
     with contextlib.ExitStack() as undo:
-        with contextlib.suppress(OSError):  # no guest, or its kernel does not let it
-            undo.callback(_set, REPORTED_ORDER, _set(REPORTED_ORDER, NO_ORDER))
+        if os.path.exists(REPORTED_ORDER):
+            try:
+                undo.callback(_set, REPORTED_ORDER, _set(REPORTED_ORDER, NO_ORDER))
+            except OSError as error:
+                print("note: free memory goes back to the host:", error, file=sys.stderr)
         # All that is free, once.
         subprocess.run([sys.executable, "-c", TOUCH, str(max(mmap.PAGESIZE, _available_bytes() - LEFT_FREE))], check=True)
         yield
