@@ -1,6 +1,7 @@
 #include "analysis/segments.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/plausible.h"
 #include "base/check.h"

@@ -19,6 +19,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 namespace blktape {
 

@@ -1,6 +1,7 @@
 #include "format/address_shuffle.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace blktape {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <type_traits>
 
 #include "base/byte_stream.h"
 #include "base/check.h"

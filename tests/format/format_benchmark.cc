@@ -3,6 +3,7 @@
 //   BLKTAPE_BENCH_TRACE=/path/to.tape bazel run //tests/format:format_benchmark
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>

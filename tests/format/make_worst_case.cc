@@ -1,6 +1,7 @@
 // Writes a trace made to cost its reader as much as possible: make_worst_case KIND N OUT.
 // What grows with N is said at each kind; "dense" is the densest that a writer makes, and so what
 // the others are compared with.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

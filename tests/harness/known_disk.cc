@@ -30,6 +30,7 @@
 #include <optional>
 #include <queue>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {

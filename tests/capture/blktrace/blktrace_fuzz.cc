@@ -1,4 +1,5 @@
 // Any bytes, in pieces of any size, as blktrace's binary output.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
