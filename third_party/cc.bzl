@@ -1,4 +1,4 @@
-"""The rules of C++ for code of ours, which takes the distribution's headers as parsed before where the configuration says so."""
+"""The rules of C++ for code of ours, which takes headers as parsed before where the configuration says so."""
 
 # Rooms that the sanitizers' configuration compiles without optimization, as all do tests' own files (.bazelrc).
 _UNOPTIMIZED = [

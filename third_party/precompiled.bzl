@@ -1,4 +1,4 @@
-"""The distribution's headers, parsed once for all that include them."""
+"""Headers of the distribution, and what protoc makes of the trace's format, parsed once for all that include them."""
 
 def _precompiled_flag_impl(ctx):
     return []
@@ -32,11 +32,18 @@ def _precompiled_headers_impl(ctx):
         **compiler
     )
 
-    # By a pipe: clang would name a file of ours, by a path of its own making, among what each user of it includes.
+    # By a pipe: clang would name a file of ours, by a path of its own making, among what each user of it includes. What is
+    # generated begins with a guard, so that including it by its name gives nothing more.
+    headers = ctx.files.headers + [
+        header
+        for library in ctx.attr.generated
+        for header in library[CcInfo].compilation_context.headers.to_list()
+        if header.path.endswith(".pb.h")
+    ]
     ctx.actions.run_shell(
-        command = 'cat %s | "$@"' % " ".join([header.path for header in ctx.files.headers]),
+        command = 'cat %s | "$@"' % " ".join([header.path for header in headers]),
         arguments = [cc_common.get_tool_for_action(**compiler)] + options,
-        inputs = depset(ctx.files.headers, transitive = [toolchain.all_files]),
+        inputs = depset(headers, transitive = [toolchain.all_files]),
         outputs = [file],
         mnemonic = "Precompile",
     )
@@ -46,6 +53,7 @@ precompiled_headers = rule(
     implementation = _precompiled_headers_impl,
     attrs = {
         "copts": attr.string_list(),
+        "generated": attr.label_list(providers = [CcInfo]),
         "headers": attr.label_list(allow_files = [".h"], mandatory = True),
         "_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },

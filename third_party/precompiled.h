@@ -1,5 +1,5 @@
 // The distribution's headers that many sources include, or that take long to parse. That a source includes what it uses,
-// clang-tidy shows, which does without them.
+// tools/includes.py shows, which knows what each is included for.
 #include <algorithm>
 #include <array>
 #include <atomic>
