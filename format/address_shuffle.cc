@@ -52,8 +52,12 @@ void AddressShuffle::Choose(uint64_t seed) {
   std::vector<size_t> order(cells_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(seed);
-  // The Fisher-Yates shuffle. Not std::shuffle, whose result is implementation-defined.
-  for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
+  // Of few islands chance leaves each in its place now and then: whoever asked for other places
+  // would get the old ones.
+  while (std::is_sorted(order.begin(), order.end())) {
+    // The Fisher-Yates shuffle. Not std::shuffle, whose result is implementation-defined.
+    for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
+  }
   uint64_t at = 0;
   for (const size_t cell : order) {
     const uint64_t pieces = length(cell);

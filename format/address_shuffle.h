@@ -25,8 +25,8 @@ class AddressShuffle {
   // they cover large ranges that no other I/O touches, and would make the whole disk one island.
   void Touch(Lba lba, uint64_t bytes);
 
-  // Chooses the new places. Call after the last Touch. The same seed and trace give the same
-  // places.
+  // Chooses the new places, of two or more islands others than before for some. Call after the last
+  // Touch. The same seed and trace give the same places.
   void Choose(uint64_t seed);
 
   // The new address of `lba`.

@@ -18,9 +18,9 @@ TEST(AddressShuffleTest, IslandsMoveWholeAndNeverOverlap) {
   const std::vector<std::pair<uint64_t, uint64_t>> islands = {
       {0, 1 * kPiece}, {10 * kPiece, 2 * kPiece}, {40 * kPiece + 5, 2 * kPiece + 100}};
   for (const auto& [begin, sectors] : islands) shuffle.Touch(Lba(begin), sectors * 512);
-  bool moved = false;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     shuffle.Choose(seed);
+    bool moved = false;  // of three, chance alone leaves all in their places for one seed in six
     EXPECT_EQ(shuffle.islands(), 3u);
     std::set<uint64_t> taken;
     for (const auto& [begin, sectors] : islands) {
@@ -33,8 +33,8 @@ TEST(AddressShuffleTest, IslandsMoveWholeAndNeverOverlap) {
       }
       EXPECT_LT(to + sectors, 43 * kPiece);  // not beyond where the last island ended
     }
+    EXPECT_TRUE(moved) << "seed " << seed;
   }
-  EXPECT_TRUE(moved);
 }
 
 TEST(AddressShuffleTest, OneIslandStays) {
