@@ -18,15 +18,15 @@ def set_queue(device):
 class KnownDisk:
     """Mounts on the new folder `folder`; `callback(function, *arguments, **named)` is called for each thing to undo
     at the end, last first. `speed` is (read us, write us, flush us, ns a byte of a unit, units), with a sixth where
-    all bytes cross one link: its ns a byte."""
+    all bytes cross one link: its ns a byte. `run_by` are words before the program's command."""
 
-    def __init__(self, folder, size_mib, speed, callback):
+    def __init__(self, folder, size_mib, speed, callback, run_by=()):
         self.folder = folder
         os.mkdir(folder)
         # The disk goes before all who wait for it: else its speed would be that of the processor.
         read_us, write_us, flush_us, ns_a_byte, units, link_ns_a_byte = (*speed, 0)[:6]
         numbers = (size_mib, read_us, write_us, flush_us, ns_a_byte, units, link_ns_a_byte)
-        program = subprocess.Popen(["chrt", "-r", "50", PROGRAM, folder, *map(str, numbers)])
+        program = subprocess.Popen([*run_by, "chrt", "-r", "50", PROGRAM, folder, *map(str, numbers)])
         callback(self._end, program)
         disk = os.path.join(folder, "disk")
         for _ in range(200):

@@ -146,7 +146,7 @@ def make_disk(bench, name, speed, options):
         return RealDisk(bench.folder, SIZE_MIB, False, bench.callback)
     if speed == MACHINE:
         return RealDisk(options.folder, SIZE_MIB, True, bench.callback)
-    return known_disk.KnownDisk(bench.path(name), SIZE_MIB, SPEEDS[speed], bench.callback)
+    return known_disk.KnownDisk(bench.path(name), SIZE_MIB, SPEEDS[speed], bench.callback, test_bed.on_disks_cpu([]))
 
 
 def median_of(runs):

@@ -1,6 +1,7 @@
 """What the machine must not do otherwise to work done live than to its replay."""
 
 import contextlib
+import functools
 import mmap
 import os
 import subprocess
@@ -69,14 +70,28 @@ def kept_memory():
         yield
 
 
+@functools.cache
 def _disks_cpu():
-    return max(cpu for cpu in os.sched_getaffinity(0) if cpu < 32)  # a mask's first word
+    """That which served the most interrupts of devices, of equals the first: a replay's issuing thread takes the other end
+    of that order (replay/issue/realtime.h). What the replay polls on would be no processor for a disk."""
+    cpus = sorted(cpu for cpu in os.sched_getaffinity(0) if cpu < 32)  # a mask's first word
+    with open("/proc/interrupts", encoding="ascii") as file:
+        columns = [int(name[3:]) for name in next(file).split()]
+        rows = [line.split()[1:1 + len(columns)] for line in file if line.split(":")[0].strip().isdigit()]
+    served = {cpu: sum(int(row[columns.index(cpu)]) for row in rows) for cpu in cpus}
+    return max(cpus, key=served.get)
 
 
 def beside_disks(words):
     """The command, on the CPUs that disks_first() leaves it."""
     cpus = os.sched_getaffinity(0) - {_disks_cpu()} or {_disks_cpu()}
     return ["taskset", "--cpu-list", ",".join(map(str, cpus)), *words]
+
+
+def on_disks_cpu(words):
+    """The command, as part of a disk: on the one CPU that it has beside work as well as beside a replay, which leaves no
+    other one idle while it polls."""
+    return ["taskset", "--cpu-list", str(_disks_cpu()), *words]
 
 
 @contextlib.contextmanager
