@@ -66,7 +66,7 @@ def compilations(bazel):
     # Not the workspace: the module maps name each other from there.
     root = subprocess.check_output(bazel + ["info", "execution_root"], stderr=subprocess.DEVNULL, text=True).strip()
     arguments, maps = {}, {}
-    for file, entry in compile_commands.entries(bazel, "layering", root, drop=MACHINE_CODE).items():
+    for file, entry in compile_commands.entries(bazel, drop=MACHINE_CODE).items():
         words = entry["arguments"][1:]
         # That of the file's own target comes first.
         maps[file] = next(word.partition("=")[2] for word in words if word.startswith("-fmodule-map-file="))
