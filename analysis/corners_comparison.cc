@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.h"
+#include "base/json.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::optional<double> NumberAt(const Json& json, const char* key) {
   const Json& value = json.at(key);
@@ -66,7 +64,7 @@ void TellApart(std::vector<ComparedCorners>* drives) {
 }  // namespace
 
 Result<MeasuredCorners> ParseMeasuredCorners(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   try {
     if (const auto version = json.at("corners").get<int64_t>(); version != 1) {
       return Status(StatusCode::kUnimplemented, "corners of version " + std::to_string(version) +

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::optional<double> NumberAt(const Json& json, const char* key) {
   const Json& value = json.at(key);
@@ -154,7 +153,7 @@ std::optional<MeanVariance> MeasuredScore::VarianceOfRuns(std::span<const double
 std::string_view ProcedureOf(std::string_view rule) { return rule.substr(0, rule.find(';')); }
 
 Result<MeasuredScore> ParseMeasuredScore(const std::string& report_json) {
-  const Json json = Json::parse(report_json, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(report_json);
   const Status damaged(StatusCode::kDataLoss, "no report of a score, or a damaged one");
   try {
     const auto version = json.at("score_version").get<int64_t>();

@@ -1,13 +1,12 @@
 #include "analysis/score_evidence.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/json.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Null where there is none of that name.
 const Json& At(const Json& json, const char* key) {

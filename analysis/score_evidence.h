@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/foreground.h"
+#include "base/json.h"
 
 namespace blktape {
 
@@ -99,7 +99,7 @@ struct ScoreEvidence {
   std::optional<uint64_t> first_stage_cycles;
 };
 
-// Throws as nlohmann::json does where a value is of another kind than defined.
-ScoreEvidence ReadEvidence(const nlohmann::ordered_json& report);
+// Throws Json::exception where a value is of another kind than defined.
+ScoreEvidence ReadEvidence(const Json& report);
 
 }  // namespace blktape

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "analysis/statistics.h"
 #include "base/check.h"
+#include "base/json.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 MeanVariance Scaled(const MeanVariance& variance, double share) {
   return {variance.variance * share * share, variance.degrees};
@@ -117,7 +115,7 @@ bool SuiteScore::interval_too_wide() const {
 }
 
 Result<SuiteScore> ParseSuiteScore(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   const Status damaged(StatusCode::kDataLoss, "no result of a suite, or a damaged one");
   try {
     const auto version = json.at("suite_version").get<int64_t>();
@@ -132,8 +130,7 @@ Result<SuiteScore> ParseSuiteScore(const std::string& text) {
       SuiteScore::Trace trace;
       trace.weight = one.at("weight").get<double>();
       if (!(trace.weight > 0) || !std::isfinite(trace.weight)) return damaged;
-      ASSIGN_OR_RETURN(trace.score, ParseMeasuredScore(one.at("report").dump(
-                                        -1, ' ', true, Json::error_handler_t::replace)));
+      ASSIGN_OR_RETURN(trace.score, ParseMeasuredScore(JsonText(one.at("report"), kOneLine)));
       suite.traces.push_back(std::move(trace));
     }
     if (suite.traces.empty()) return damaged;

@@ -4,18 +4,16 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "format/trace_reader.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr char kStateFile[] = "campaign.json";
 constexpr int kStateFormat = 1;
@@ -25,11 +23,11 @@ std::string StateText(const CampaignState& state) {
                      {"engine", state.engine},     {"touched", state.touched},
                      {"prepared", state.prepared}, {"unsteady", state.unsteady},
                      {"finished", state.finished}};
-  return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+  return JsonText(json) + "\n";
 }
 
 Result<CampaignState> ParseState(const std::string& path, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   try {
     if (json.at("format").get<int>() != kStateFormat) {
       return Status(StatusCode::kUnimplemented, path + ": is of another version of blktape");
@@ -46,9 +44,7 @@ Result<CampaignState> ParseState(const std::string& path, const std::string& tex
 }
 
 // As another process would see the text: what is no UTF-8 is replaced when it is stored.
-std::string AsStored(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', true, Json::error_handler_t::replace));
-}
+std::string AsStored(const std::string& text) { return ParseJson(JsonText(Json(text), kOneLine)); }
 
 Status Taken(const std::string& folder, const std::string& what) {
   return Status(StatusCode::kAlreadyExists, folder + " " + what + "\n  try:  -o DIR, a new name");

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analysis/corners_comparison.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/version.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kWideColumns = 79;
 constexpr size_t kNarrowColumns = 39;
@@ -196,9 +194,6 @@ std::string DataRemark(const CornersReport& report) {
       *ratio);
 }
 
-Json Number(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-Json Whole(std::optional<int64_t> value) { return value ? Json(*value) : Json(nullptr); }
-
 Json ResultJson(const CornerResult& result) {
   const WorkloadSpec& workload = result.step.workload;
   const LatencyHistogram& service = result.service_ns;
@@ -215,20 +210,20 @@ Json ResultJson(const CornerResult& result) {
       {"compressible_percent", result.step.payload.compressible_percent},
       {"dedupe_percent", result.step.payload.dedupe_percent},
       {"repeated_byte", result.step.payload.repeat},
-      {"duration_ns", Whole(result.step.duration_ns)},
+      {"duration_ns", OrNull(result.step.duration_ns)},
       {"elapsed_ns", result.elapsed_ns},
       {"ios", result.reads + result.writes},
       {"bytes", result.bytes},
-      {"bytes_per_second", Number(result.bytes_per_second())},
-      {"iops", Number(result.iops())},
+      {"bytes_per_second", OrNull(result.bytes_per_second())},
+      {"iops", OrNull(result.iops())},
       {"d2c_ns",
-       {{"mean", Number(service.mean_ns())},
-        {"p50", Whole(service.PercentileNs(kP50))},
-        {"p95", Whole(service.PercentileNs(kP95))},
-        {"p99", Whole(service.PercentileNs(kP99))},
-        {"p999", Whole(service.PercentileNs(kP999))},
-        {"p9999", Whole(service.PercentileNs(kP9999))},
-        {"max", Whole(service.max_ns())},
+       {{"mean", OrNull(service.mean_ns())},
+        {"p50", OrNull(service.PercentileNs(kP50))},
+        {"p95", OrNull(service.PercentileNs(kP95))},
+        {"p99", OrNull(service.PercentileNs(kP99))},
+        {"p999", OrNull(service.PercentileNs(kP999))},
+        {"p9999", OrNull(service.PercentileNs(kP9999))},
+        {"max", OrNull(service.max_ns())},
         {"exact", service.exact()}}},
       {"series",
        {{"step_ns", result.series_step_ns},
@@ -277,7 +272,7 @@ Json CornersJson(const CornersReport& report) {
           {"stopped", report.stopped},
           {"seed", report.seed},
           {"left_out", report.left_out},
-          {"repeated_over_random", Number(RepeatedOverRandom(report))},
+          {"repeated_over_random", OrNull(RepeatedOverRandom(report))},
           {"tests", std::move(tests)}};
 }
 

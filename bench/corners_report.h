@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "bench/corners.h"
 #include "format/trace.pb.h"
 
@@ -25,6 +25,6 @@ struct CornersReport {
 std::string CornersText(const CornersReport& report, size_t columns = 79);
 
 // As docs/metrics.md defines it; keys stay. Times in ns, sizes in bytes.
-nlohmann::ordered_json CornersJson(const CornersReport& report);
+Json CornersJson(const CornersReport& report);
 
 }  // namespace blktape

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -17,13 +16,12 @@
 #include "analysis/suite_score.h"
 #include "base/byte_stream.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
 namespace blktape {
 namespace {
-
-using JsonValue = nlohmann::ordered_json;
 
 constexpr size_t kLongestName = 200;
 constexpr int kBusyTimeoutMs = 10'000;
@@ -84,7 +82,7 @@ Status CheckName(const std::string& name) {
 }
 
 // Of `corners --json`: what is listed, and that it is one.
-Result<ResultRow> CornersRow(const JsonValue& json) {
+Result<ResultRow> CornersRow(const Json& json) {
   ResultRow row;
   row.kind = ResultKind::kCorners;
   try {
@@ -93,14 +91,14 @@ Result<ResultRow> CornersRow(const JsonValue& json) {
                     "corners of version " + std::to_string(json.at("corners").get<int64_t>()) +
                         "; this blktape knows version 1");
     }
-    for (const JsonValue& target : json.at("targets")) {
+    for (const Json& target : json.at("targets")) {
       row.drive = target.at("model").get<std::string>();
       if (row.drive.empty()) row.drive = target.at("name").get<std::string>();
     }
-    for (const JsonValue& test : json.at("tests")) {
+    for (const Json& test : json.at("tests")) {
       static_cast<void>(test.at("name").get<std::string>());
     }
-  } catch (const JsonValue::exception&) {
+  } catch (const Json::exception&) {
     return Status(StatusCode::kDataLoss, "no report of corners, or a damaged one");
   }
   return row;
@@ -133,7 +131,7 @@ const char* ResultKindName(ResultKind kind) {
 Result<NewResult> MakeResult(const std::string& name, std::string json) {
   RETURN_IF_ERROR(CheckName(name));
   NewResult result;
-  const JsonValue parsed = JsonValue::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = ParseJson(json);
   if (parsed.is_object() && parsed.contains("corners")) {
     ASSIGN_OR_RETURN(result.row, CornersRow(parsed));
   } else if (parsed.is_object() && parsed.contains("suite_version")) {

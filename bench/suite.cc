@@ -3,12 +3,12 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "base/version.h"
 
@@ -16,8 +16,6 @@ namespace blktape {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view Trimmed(std::string_view text) {
@@ -33,8 +31,6 @@ std::optional<double> WeightOf(std::string_view word) {
   if (!(weight > 0) || !std::isfinite(weight)) return std::nullopt;
   return std::optional<double>(weight);
 }
-
-Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace
 
@@ -85,7 +81,7 @@ Result<std::string> SuiteResultText(const Suite& suite, uint64_t order_seed,
                                     const std::vector<std::string>& reports) {
   Json traces = Json::array();
   for (size_t t = 0; t < reports.size(); ++t) {
-    Json report = Json::parse(reports[t], nullptr, /*allow_exceptions=*/false);
+    Json report = ParseJson(reports[t]);
     traces.push_back({{"weight", suite.traces[t].weight}, {"report", std::move(report)}});
   }
   Json json = {{"suite_version", kSuiteVersion},
@@ -93,9 +89,7 @@ Result<std::string> SuiteResultText(const Suite& suite, uint64_t order_seed,
                {"tool_version", kVersion},
                {"order_seed", order_seed},
                {"traces", std::move(traces)}};
-  const auto dumped = [](const Json& one) {
-    return one.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
-  };
+  const auto dumped = [](const Json& one) { return JsonText(one) + "\n"; };
   // What is derived is that of whoever reads it.
   ASSIGN_OR_RETURN(const SuiteScore score, ParseSuiteScore(dumped(json)));
   const std::optional<SuiteScore::Composite> composite = score.composite();

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "analysis/profile.h"
 #include "analysis/profile_trace.h"
+#include "base/json.h"
 #include "base/new_file.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -82,9 +82,7 @@ int RunAnalyze(const AnalyzeOptions& options, const Flags& flags) {
     }
   }
   if (options.json) {
-    Print(stdout, ProfileJson(*profile).dump(2, ' ', /*ensure_ascii=*/true,
-                                             nlohmann::json::error_handler_t::replace) +
-                      "\n");
+    Print(stdout, JsonText(ProfileJson(*profile)) + "\n");
   } else {
     const TextLook look = LookOf(STDOUT_FILENO);
     const std::string text = ProfileText(*profile, name, options.top, look);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "analysis/score_report.h"
 #include "analysis/suite_score.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "bench/bench.h"
 #include "bench/campaign.h"
@@ -141,8 +141,7 @@ Status TellOutcomes(const std::vector<DriveOutcome>& outcomes, bool is_suite, bo
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const ResultsComparison all, CompareOutcomes(outcomes, is_suite));
-  const std::string text =
-      ResultsJson(all).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string text = JsonText(ResultsJson(all)) + "\n";
   RETURN_IF_ERROR(ReplaceFile(folder + "/bench.json", text));
   const std::string page = folder + "/bench.html";
   RETURN_IF_ERROR(ReplaceFile(page, PageHtml(ResultsPage(all))));

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "bench/host_check.h"
@@ -15,8 +15,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct CheckOptions {
   int64_t seconds_ns = 4 * kNanosPerSecond;
@@ -36,11 +34,11 @@ int RunCheck(const CheckOptions& options) {
                        {"stops", check->stops},
                        {"stops_per_minute", check->stops_per_minute()},
                        {"longest_stop_ns", check->longest_stop_ns},
-                       {"wake_ns", check->wake_ns ? Json(*check->wake_ns) : Json(nullptr)},
-                       {"stolen_ns", check->stolen_ns ? Json(*check->stolen_ns) : Json(nullptr)},
+                       {"wake_ns", OrNull(check->wake_ns)},
+                       {"stolen_ns", OrNull(check->stolen_ns)},
                        {"granted", check->granted},
                        {"advice", check->advice}};
-    std::puts(json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace).c_str());
+    std::puts(JsonText(json).c_str());
     return kExitOk;
   }
   Print(stdout, check->Sentence() + "\n");

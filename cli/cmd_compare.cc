@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
 #include "analysis/suite_score.h"
+#include "base/json.h"
 #include "base/new_file.h"
 #include "base/status.h"
 #include "bench/results_store.h"
@@ -85,7 +85,7 @@ struct Compared {
 };
 
 Status Take(Found found, Compared* compared) {
-  const auto json = nlohmann::ordered_json::parse(found.json, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(found.json);
   if (json.is_object() && json.contains("corners")) {
     ASSIGN_OR_RETURN(MeasuredCorners corners, ParseMeasuredCorners(found.json));
     std::string label = corners.drive;
@@ -145,9 +145,7 @@ int RunCompare(const CompareOptions& options) {
     if (!written.ok()) return Fail(written);
   }
   if (options.json) {
-    Print(stdout, ResultsJson(*results).dump(2, ' ', /*ensure_ascii=*/true,
-                                             nlohmann::json::error_handler_t::replace) +
-                      "\n");
+    Print(stdout, JsonText(ResultsJson(*results)) + "\n");
   } else if (options.csv) {
     const std::string csv = ResultsCsv(*results);
     std::fwrite(csv.data(), 1, csv.size(), stdout);

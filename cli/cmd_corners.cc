@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "base/text_layout.h"
@@ -168,9 +168,7 @@ int RunCornersVerb(CornersFlags* flags) {
   }();
   report.stopped = ran.code() == StatusCode::kCancelled;
   if (!ran.ok() && !report.stopped) return Fail(ran);
-  const std::string json = CornersJson(report).dump(2, ' ', /*ensure_ascii=*/true,
-                                                    nlohmann::json::error_handler_t::replace) +
-                           "\n";
+  const std::string json = JsonText(CornersJson(report)) + "\n";
   if (flags->json) {
     Print(stdout, json);
   } else {

@@ -4,13 +4,13 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "analysis/profile.h"
 #include "analysis/profile_trace.h"
 #include "analysis/trace_diff.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -102,17 +102,17 @@ void PrintText(const DiffOptions& options, const TraceDiff& diff) {
 }
 
 void PrintJson(const DiffOptions& options, const TraceDiff& diff) {
-  nlohmann::ordered_json json;
+  Json json;
   json["a"] = options.a;
   json["b"] = options.b;
   json["words"] = diff.words;
   for (const TraceDiff::Figure& figure : diff.figures) {
-    nlohmann::ordered_json row = {{"name", figure.name}, {"unit", UnitName(figure.unit)}};
+    Json row = {{"name", figure.name}, {"unit", UnitName(figure.unit)}};
     if (figure.a) row["a"] = *figure.a;
     if (figure.b) row["b"] = *figure.b;
     json["figures"].push_back(row);
   }
-  json["effects"] = nlohmann::ordered_json::array();
+  json["effects"] = Json::array();
   for (const TraceDiff::Effect& effect : diff.effects) {
     json["effects"].push_back({{"name", effect.name},
                                {"b_larger", effect.b_larger},
@@ -121,7 +121,7 @@ void PrintJson(const DiffOptions& options, const TraceDiff& diff) {
   }
   if (diff.read_sizes_apart) json["read_sizes_apart"] = *diff.read_sizes_apart;
   if (diff.write_sizes_apart) json["write_sizes_apart"] = *diff.write_sizes_apart;
-  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  std::cout << JsonText(json) << "\n";
 }
 
 int RunDiff(const DiffOptions& options) {

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "base/text_layout.h"
@@ -168,8 +168,8 @@ void PrintEntries(const char* what, const std::vector<ImportReport::Entry>& entr
   }
 }
 
-nlohmann::ordered_json EntriesJson(const std::vector<ImportReport::Entry>& entries) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+Json EntriesJson(const std::vector<ImportReport::Entry>& entries) {
+  Json json = Json::array();
   for (const ImportReport::Entry& entry : entries) {
     json.push_back({{"what", entry.what}, {"count", entry.count}, {"first", entry.places}});
   }
@@ -240,7 +240,7 @@ void PrintText(const ImportOptions& options, const Imported& result) {
 
 void PrintJson(const ImportOptions& options, const Imported& result) {
   const proto::Summary& summary = result.summary;
-  nlohmann::ordered_json json;
+  Json json;
   json["output"] = options.output;
   json["output_bytes"] = result.size_bytes;
   json["format"] = result.description;
@@ -271,14 +271,14 @@ void PrintJson(const ImportOptions& options, const Imported& result) {
   json["write_bytes"] = result.write_bytes();
   json["zone_append_bytes"] = result.zone_append_bytes;
   json["discard_bytes"] = summary.discard_bytes();
-  json["losses"] = nlohmann::ordered_json::array();
+  json["losses"] = Json::array();
   for (const proto::LossTotal& loss : summary.losses()) {
     json["losses"].push_back({{"reason", LossReasonName(loss.reason())},
                               {"count", loss.count()},
                               {"reports_without_count", loss.unknowable()},
                               {"events_missing", MeansLostEvents(loss.reason())}});
   }
-  std::cout << json.dump(2) << "\n";
+  std::cout << JsonText(json) << "\n";
 }
 
 int ListFormats() {

@@ -4,10 +4,9 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/info_text.h"
@@ -21,50 +20,44 @@
 namespace blktape {
 namespace {
 
-using nlohmann::ordered_json;
-
 struct InfoOptions {
   std::string trace;
   bool json = false;
 };
 
-ordered_json OptionalJson(const std::optional<int64_t>& number) {
-  return number ? ordered_json(*number) : ordered_json(nullptr);
-}
-
 std::string InfoJson(const TraceInfo& info) {
-  ordered_json json;
+  Json json;
   json["trace"] = info.name;
   json["whole"] = info.whole();
   json["finished"] = info.summary.has_value();
   json["being_written"] = info.being_written;
   json["recovered"] = info.summary && info.summary->recovered();
-  json["file_bytes"] = info.file_bytes ? ordered_json(*info.file_bytes) : ordered_json(nullptr);
+  json["file_bytes"] = OrNull(info.file_bytes);
   json["bytes_per_record"] =
       info.file_bytes && info.records > 0
-          ? ordered_json(static_cast<double>(*info.file_bytes) / static_cast<double>(info.records))
-          : ordered_json(nullptr);
-  json["start_wall_ns"] = OptionalJson(info.begin_wall_ns());
-  json["end_wall_ns"] = OptionalJson(info.end_wall_ns());
-  json["first_ns"] = OptionalJson(info.first_ns);
-  json["last_ns"] = OptionalJson(info.last_ns);
-  json["duration_ns"] = OptionalJson(info.duration_ns());
+          ? Json(static_cast<double>(*info.file_bytes) / static_cast<double>(info.records))
+          : Json(nullptr);
+  json["start_wall_ns"] = OrNull(info.begin_wall_ns());
+  json["end_wall_ns"] = OrNull(info.end_wall_ns());
+  json["first_ns"] = OrNull(info.first_ns);
+  json["last_ns"] = OrNull(info.last_ns);
+  json["duration_ns"] = OrNull(info.duration_ns());
   json["records"] = info.records;
-  json["records_by_op"] = ordered_json::object();
-  json["bytes_by_op"] = ordered_json::object();
+  json["records_by_op"] = Json::object();
+  json["bytes_by_op"] = Json::object();
   for (int op = 0; op < kOpCount; ++op) {
     if (info.records_by_op[op] == 0) continue;
     json["records_by_op"][OpName(static_cast<Op>(op))] = info.records_by_op[op];
     json["bytes_by_op"][OpName(static_cast<Op>(op))] = info.bytes_by_op[op];
   }
   json["lost_events"] = info.lost_events;
-  json["losses"] = ordered_json::array();
+  json["losses"] = Json::array();
   for (const auto& [reason, total] : info.losses.tally().by_reason()) {
     json["losses"].push_back({{"reason", proto::LossReason_Name(reason)},
                               {"count", total.count},
                               {"unknowable", total.unknowable}});
   }
-  json["marks"] = ordered_json::array();
+  json["marks"] = Json::array();
   for (const proto::Mark& mark : info.marks) json["marks"].push_back(ProtoJson(mark));
   json["header"] = ProtoJson(info.header);
   if (info.summary) {
@@ -75,7 +68,7 @@ std::string InfoJson(const TraceInfo& info) {
   } else {
     json["summary"] = nullptr;
   }
-  return json.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) + "\n";
+  return JsonText(json) + "\n";
 }
 
 int RunInfo(const InfoOptions& options) {

@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -26,8 +26,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct PrepareFlags {
   PrepareOptions prepare;
@@ -107,7 +105,7 @@ void PrintJson(const PrepareFlags& flags, const PrepareReport& report) {
     json["spread"] = judged ? Json(report.window.spread) : Json(nullptr);
     json["slope"] = judged ? Json(report.window.slope) : Json(nullptr);
   }
-  std::puts(json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace).c_str());
+  std::puts(JsonText(json).c_str());
 }
 
 // Flags of the other state would be without effect.

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/privileges.h"
 #include "base/process.h"
 #include "base/quantity.h"
@@ -178,7 +178,7 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
 
 void PrintJson(const CaptureSession& session, const LiveFigures& figures,
                const RecordLoopResult& loop) {
-  nlohmann::ordered_json json;
+  Json json;
   json["path"] = session.file().path();
   json["source"] = std::string(session.source().name());
   for (const Disk& device : session.devices()) {
@@ -194,7 +194,7 @@ void PrintJson(const CaptureSession& session, const LiveFigures& figures,
   json["cpu_ns"] = figures.cpu_ns;
   if (loop.command_status) json["command_status"] = *loop.command_status;
   json["settled"] = loop.settled;
-  std::printf("%s\n", json.dump(2).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 // Where traces go: one file, or a folder of files named by disk and time.

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -15,6 +14,7 @@
 
 #include "analysis/profile.h"
 #include "analysis/profile_trace.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/status.h"
 #include "cli/command.h"
@@ -239,9 +239,7 @@ int RunReplayVerb(ReplayFlags* flags, const Flags& given) {
   if (!profile.ok()) return Fail(profile.status());
 
   if (flags->json) {
-    std::puts(ReplayJson(*profile, *outcome)
-                  .dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)
-                  .c_str());
+    std::puts(JsonText(ReplayJson(*profile, *outcome)).c_str());
   } else {
     Print(stdout, ReplayText(*profile, *outcome));
     if (keep) std::printf("\nresult      %s\n", flags->replay.result_path.c_str());

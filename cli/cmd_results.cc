@@ -7,8 +7,6 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "analysis/measured_score.h"
 #include "analysis/suite_score.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/new_file.h"
 #include "base/quantity.h"
 #include "base/status.h"
@@ -34,8 +33,6 @@
 namespace blktape {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct ResultsOptions {
   std::string action;
   std::vector<std::string> words;
@@ -45,14 +42,7 @@ struct ResultsOptions {
   bool json = false;
 };
 
-std::string Dumped(const Json& json) {
-  return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
-}
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
+std::string Dumped(const Json& json) { return JsonText(json) + "\n"; }
 
 // "2026-11-24 09:12", local.
 std::string DayText(int64_t wall_ns) {
@@ -214,7 +204,7 @@ int Show(ResultsStore* store, const ResultsOptions& options) {
                       Line("", "id " + std::to_string(row->id) + ", " + ResultKindName(row->kind) +
                                    ", added " + DayText(row->added_ns)));
     if (row->kind == ResultKind::kCorners) {
-      const Json corners = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
+      const Json corners = ParseJson(*json);
       worst = std::max(worst, ShowCorners(corners));
       continue;
     }

@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
+
 namespace blktape {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using nlohmann::ordered_json;
-
 // One value of `field`; `index` where it is repeated, else -1.
-ordered_json Value(const Message& message, const FieldDescriptor* field, int index) {
+Json Value(const Message& message, const FieldDescriptor* field, int index) {
   const google::protobuf::Reflection& get = *message.GetReflection();
   const bool one = index < 0;
   switch (field->cpp_type()) {
@@ -53,34 +53,35 @@ ordered_json Value(const Message& message, const FieldDescriptor* field, int ind
   return nullptr;
 }
 
-ordered_json Map(const Message& message, const FieldDescriptor* field) {
+Json Map(const Message& message, const FieldDescriptor* field) {
   const FieldDescriptor* const key_field = field->message_type()->map_key();
   const FieldDescriptor* const value_field = field->message_type()->map_value();
-  std::map<std::string, ordered_json> sorted;
+  std::map<std::string, Json> sorted;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
     const Message& entry = message.GetReflection()->GetRepeatedMessage(message, field, i);
-    const ordered_json key = Value(entry, key_field, -1);
-    sorted[key.is_string() ? key.get<std::string>() : key.dump()] = Value(entry, value_field, -1);
+    const Json key = Value(entry, key_field, -1);
+    sorted[key.is_string() ? key.get<std::string>() : JsonText(key, kOneLine)] =
+        Value(entry, value_field, -1);
   }
-  ordered_json json = ordered_json::object();
+  Json json = Json::object();
   // operator[] would look at all before it each time: they are distinct and in order already.
-  auto& members = json.get_ref<ordered_json::object_t&>();
+  auto& members = json.get_ref<Json::object_t&>();
   for (auto& [key, value] : sorted) members.push_back({key, std::move(value)});
   return json;
 }
 
 }  // namespace
 
-ordered_json ProtoJson(const Message& message) {
-  ordered_json json = ordered_json::object();
+Json ProtoJson(const Message& message) {
+  Json json = Json::object();
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    ordered_json& to = json[field->name()];
+    Json& to = json[field->name()];
     if (field->is_map()) {
       to = Map(message, field);
     } else if (field->is_repeated()) {
-      to = ordered_json::array();
+      to = Json::array();
       for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
         to.push_back(Value(message, field, i));
       }

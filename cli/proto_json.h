@@ -2,12 +2,12 @@
 
 #include <google/protobuf/message.h>
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace blktape {
 
 // The fields of `message` that are set, by their names in trace.proto, in the order of their
 // numbers. Numbers stay numbers (protobuf's own JSON makes strings of 64-bit ones).
-nlohmann::ordered_json ProtoJson(const google::protobuf::Message& message);
+Json ProtoJson(const google::protobuf::Message& message);
 
 }  // namespace blktape

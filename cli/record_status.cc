@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "base/byte_stream.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/quantity.h"
 #include "base/units.h"
@@ -24,8 +24,6 @@ namespace blktape {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr char kPrefix[] = "record-";
 
 // A whole file at once, or none: a reader never sees half of it.
@@ -40,7 +38,7 @@ void Replace(const std::string& path, const std::string& text) {
 Json ReadJson(const std::string& path) {
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Json();
-  return Json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  return ParseJson(*text);
 }
 
 // The file after its recorder has been asked to renew it.
@@ -87,7 +85,7 @@ void RecordStatusFile::Update(const LiveFigures& figures, const std::string& pat
   json["buffer_bytes_per_cpu"] = figures.buffer_bytes_per_cpu;
   json["cpu_ns"] = figures.cpu_ns;
   json["paused"] = figures.paused;
-  Replace(path_, json.dump(2) + "\n");
+  Replace(path_, JsonText(json) + "\n");
 }
 
 std::string FigureLine(const LiveFigures& figures, size_t columns) {
@@ -135,7 +133,7 @@ Status PrintRecordings(bool json, const std::string& folder) {
   }
   if (all.empty()) return Status(StatusCode::kNotFound, "no recording runs");
   if (json) {
-    std::printf("%s\n", all.dump(2).c_str());
+    std::printf("%s\n", JsonText(all).c_str());
     return OkStatus();
   }
   for (const Json& one : all) {

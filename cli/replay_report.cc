@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analysis/validity.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "base/units.h"
@@ -19,8 +19,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Clock(int64_t ns) {
   const int64_t seconds = ns / kNanosPerSecond;

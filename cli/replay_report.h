@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "analysis/profile.h"
+#include "base/json.h"
 #include "format/trace.pb.h"
 #include "replay/replay_options.h"
 #include "replay/replayer.h"
@@ -15,7 +15,7 @@ namespace blktape {
 std::string ReplayText(const Profile& profile, const proto::ReplayOutcome& outcome);
 
 // The JSON of `blktape replay --json`; keys stay. Times in ns, sizes in bytes.
-nlohmann::ordered_json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome);
+Json ReplayJson(const Profile& profile, const proto::ReplayOutcome& outcome);
 
 // What `blktape replay --dry-run` prints.
 std::string PreviewText(const ReplayPreview& preview);

@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "base/units.h"
@@ -306,15 +306,13 @@ CampaignEvents CampaignProgress::EventsOf(const CampaignOptions& campaign,
   };
 }
 
-std::string ScoreJsonText(const ScoreReport& report) {
-  return ScoreJson(report).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string ScoreJsonText(const ScoreReport& report) { return JsonText(ScoreJson(report)) + "\n"; }
 
 void TakeHostOfBefore(const std::string& folder, ScoreReport* report) {
   if (!report->host.empty()) return;
   const Result<std::string> before = ReadFile(folder + "/report.json");
   if (!before.ok()) return;
-  const auto json = nlohmann::ordered_json::parse(*before, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(*before);
   if (!json.is_object()) return;
   const auto host = json.find("host");
   if (host != json.end() && host->is_string()) report->host = host->get<std::string>();

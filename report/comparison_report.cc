@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "analysis/measured_score.h"
 #include "analysis/score.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "base/version.h"
@@ -20,8 +20,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Sentence VerdictOf(const DriveComparison& all, const DrivePair& pair) {
   const Sentence::Words first = DriveName(all.drives[pair.first].label);
@@ -68,11 +66,11 @@ Json DriveJson(const DriveComparison& all, size_t i) {
                        {"model", target.model},
                        {"serial", target.serial},
                        {"firmware", target.firmware},
-                       {"size_bytes", target.size_bytes ? Json(*target.size_bytes) : Json()}});
+                       {"size_bytes", OrNull(target.size_bytes)}});
   }
   return {{"label", drive.label},
           {"source", drive.source},
-          {"place", all.places[i] ? Json(*all.places[i]) : Json(nullptr)},
+          {"place", OrNull(all.places[i])},
           {"score", OrNull(score.score)},
           {"ci_low", OrNull(score.ci_low)},
           {"ci_high", OrNull(score.ci_high)},

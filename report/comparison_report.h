@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "analysis/drive_comparison.h"
+#include "base/json.h"
 #include "report/page.h"
 #include "report/text_table.h"
 
@@ -20,7 +20,7 @@ std::vector<Sentence> ComparisonVerdict(const DriveComparison& comparison);
 // Below the look's columns.
 std::string ComparisonText(const DriveComparison& comparison, const TextLook& look = {});
 // Keys are defined in docs/score.md and stay.
-nlohmann::ordered_json ComparisonJson(const DriveComparison& comparison);
+Json ComparisonJson(const DriveComparison& comparison);
 // Verdict, figures and ratios as GitHub's Markdown has tables.
 std::string ComparisonMarkdown(const DriveComparison& comparison);
 // The table of drives: RFC 4180.

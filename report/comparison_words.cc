@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "report/markdown.h"
 
 namespace blktape {
-
-using Json = nlohmann::ordered_json;
 
 Sentence::Words DriveName(const std::string& label) { return {label, true, true}; }
 

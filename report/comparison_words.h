@@ -1,12 +1,12 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
+#include "base/json.h"
 #include "report/page.h"
 #include "report/text_table.h"
 
@@ -44,15 +44,10 @@ std::string SentenceLines(const std::vector<Sentence>& sentences, const TextLook
 // Each as a paragraph of Markdown.
 std::string SentencesMarkdown(const std::vector<Sentence>& sentences);
 // [{"text", "bad"}].
-nlohmann::ordered_json SentencesJson(const std::vector<Sentence>& sentences);
-
-template <typename T>
-nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
+Json SentencesJson(const std::vector<Sentence>& sentences);
 
 // A pair's verdict, obstacle and ratio. `told`: there is a verdict; `ratio`: there is a ratio.
-nlohmann::ordered_json PairJson(size_t first, size_t second, Obstacle obstacle,
-                                const Comparison& comparison, bool ratio);
+Json PairJson(size_t first, size_t second, Obstacle obstacle, const Comparison& comparison,
+              bool ratio);
 
 }  // namespace blktape

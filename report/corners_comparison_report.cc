@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "report/comparison_words.h"
@@ -20,8 +20,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kNarrow = 60;  // columns below which a drive has a line of its own
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "analysis/corners_comparison.h"
+#include "base/json.h"
 #include "report/page.h"
 #include "report/text_table.h"
 
@@ -16,7 +16,7 @@ namespace blktape {
 DataTable CornersTable(const CornersComparison& all);
 
 std::string CornersText(const CornersComparison& all, const TextLook& look);
-nlohmann::ordered_json CornersJson(const CornersComparison& all);
+Json CornersJson(const CornersComparison& all);
 std::string CornersMarkdown(const CornersComparison& all);
 // Adds the remarks to the page's verdict and a section before its conditions.
 void AddCorners(const CornersComparison& all, Page* page);

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <type_traits>
 
 #include "base/byte_stream.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/sha256.h"
 #include "base/status.h"
@@ -20,8 +20,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Text for HTML, in an attribute too. Control characters become U+FFFD: they are no text.
 std::string Escaped(std::string_view text) {
@@ -203,7 +201,7 @@ std::string DataJson(const Page& page) {
                      {"tables", std::move(tables)},
                      {"figures", std::move(figures)}};
   std::string text;
-  for (const char c : json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace)) {
+  for (const char c : JsonText(json, kOneLine)) {
     if (c == '<') {
       text += "\\u003c";
     } else {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,19 +14,13 @@
 #include "analysis/reuse_distance.h"
 #include "analysis/timeline.h"
 #include "analysis/working_set.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? Json(nullptr) : Json(static_cast<double>(part) / static_cast<double>(whole));

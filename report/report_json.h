@@ -1,24 +1,23 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "analysis/latency_histogram.h"
 #include "analysis/profile.h"
+#include "base/json.h"
 #include "format/trace.pb.h"
 
 namespace blktape {
 
 // The JSON of `blktape analyze --json`; every key is defined in docs/metrics.md and stays. A report
 // never computes: it shows what the profile holds.
-nlohmann::ordered_json ProfileJson(const Profile& profile);
+Json ProfileJson(const Profile& profile);
 
 // {"count", "mean", "min", "p50", "p95", "p99", "p999", "p9999", "max", "exact"}: ns, nearest rank
 // whatever the count; null without samples.
-nlohmann::ordered_json LatencyJson(const LatencyHistogram& histogram);
+Json LatencyJson(const LatencyHistogram& histogram);
 
 // `host_parts`: by target, what of its I/Os is the host's (docs/score.md).
-nlohmann::ordered_json HostPartsJson(const proto::ReplayOutcome& outcome);
+Json HostPartsJson(const proto::ReplayOutcome& outcome);
 // Of commits that threads of the recording asked for; all 0 where there are none.
-nlohmann::ordered_json CommitsJson(const proto::ReplayOutcome& outcome);
+Json CommitsJson(const proto::ReplayOutcome& outcome);
 
 }  // namespace blktape

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/version.h"
 #include "report/comparison_report.h"
 #include "report/corners_comparison_report.h"
@@ -12,8 +12,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What `compare` says where no scores were compared.
 Json WithoutScores() {

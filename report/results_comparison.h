@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "analysis/corners_comparison.h"
 #include "analysis/drive_comparison.h"
 #include "analysis/suite_score.h"
+#include "base/json.h"
 #include "report/page.h"
 #include "report/text_table.h"
 
@@ -29,7 +29,7 @@ struct ResultsComparison {
 // Below the look's columns.
 std::string ResultsText(const ResultsComparison& results, const TextLook& look = {});
 // Keys are defined in docs/score.md and stay.
-nlohmann::ordered_json ResultsJson(const ResultsComparison& results);
+Json ResultsJson(const ResultsComparison& results);
 std::string ResultsMarkdown(const ResultsComparison& results);
 // RFC 4180; one table of the kind there is. `results` holds one kind.
 std::string ResultsCsv(const ResultsComparison& results);

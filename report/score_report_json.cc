@@ -1,26 +1,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "analysis/latency_histogram.h"
 #include "analysis/run_series.h"
 #include "analysis/score_evidence.h"
+#include "base/json.h"
 #include "format/trace.pb.h"
 #include "report/report_json.h"
 #include "report/score_report_out.h"
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 // The rule of each reason, in their order.
 Json RulesOf(const InvalidReasons& reasons) {

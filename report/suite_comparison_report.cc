@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/text_layout.h"
 #include "report/comparison_words.h"
@@ -20,8 +20,6 @@
 
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* ObstacleOf(const SuitePair& pair) {
   switch (pair.obstacle) {
@@ -217,28 +215,27 @@ Json SuitesJson(const SuiteComparison& all) {
     for (size_t t = 0; t < suite.traces.size(); ++t) {
       const MeasuredScore& score = suite.traces[t].score;
       const auto& places = all.traces.empty() ? all.places : all.traces[t].places;
-      traces.push_back(
-          {{"trace", score.trace},
-           {"trace_hash", score.trace_hash},
-           {"piece", score.piece},
-           {"weight", suite.traces[t].weight},
-           {"share", suite.share(t)},
-           {"place", !all.traces.empty() && places[i] ? Json(*places[i]) : Json(nullptr)},
-           {"score", OrNull(score.score)},
-           {"ci_low", OrNull(score.ci_low)},
-           {"ci_high", OrNull(score.ci_high)},
-           {"storage_wait_ns", OrNull(score.storage_wait_ns)},
-           {"cycles", score.cycles.size()},
-           {"state", score.state},
-           {"rule", score.rule},
-           {"valid", score.valid},
-           {"invalid_reasons", score.invalid_reasons}});
+      traces.push_back({{"trace", score.trace},
+                        {"trace_hash", score.trace_hash},
+                        {"piece", score.piece},
+                        {"weight", suite.traces[t].weight},
+                        {"share", suite.share(t)},
+                        {"place", all.traces.empty() ? Json(nullptr) : OrNull(places[i])},
+                        {"score", OrNull(score.score)},
+                        {"ci_low", OrNull(score.ci_low)},
+                        {"ci_high", OrNull(score.ci_high)},
+                        {"storage_wait_ns", OrNull(score.storage_wait_ns)},
+                        {"cycles", score.cycles.size()},
+                        {"state", score.state},
+                        {"rule", score.rule},
+                        {"valid", score.valid},
+                        {"invalid_reasons", score.invalid_reasons}});
     }
     drives.push_back(
         {{"label", drive.label},
          {"source", drive.source},
          {"suite", suite.name},
-         {"place", all.places[i] ? Json(*all.places[i]) : Json(nullptr)},
+         {"place", OrNull(all.places[i])},
          {"score", composite ? Json(composite->score) : Json(nullptr)},
          {"ci_low", composite ? OrNull(composite->ci_low) : Json(nullptr)},
          {"ci_high", composite ? OrNull(composite->ci_high) : Json(nullptr)},

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "analysis/suite_score.h"
+#include "base/json.h"
 #include "report/page.h"
 #include "report/text_table.h"
 
@@ -19,7 +19,7 @@ std::vector<Sentence> SuiteVerdict(const SuiteComparison& comparison);
 DataTable SuiteTable(const SuiteComparison& all);
 
 std::string SuiteText(const SuiteComparison& all, const TextLook& look);
-nlohmann::ordered_json SuitesJson(const SuiteComparison& all);
+Json SuitesJson(const SuiteComparison& all);
 std::string SuiteMarkdown(const SuiteComparison& all);
 // Puts the verdict and the section of suites before what the page has.
 void AddSuites(const SuiteComparison& all, Page* page);

@@ -1,14 +1,13 @@
 #include "replay/prepare/prepare_journal.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
+#include "base/json.h"
 
 namespace blktape {
 
 Result<PrepareJournal> LoadPrepareJournal(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   const auto wrong = [&path] {
     return Status(StatusCode::kDataLoss, path + ": is no journal of a preparation");
   };
@@ -22,7 +21,7 @@ Result<PrepareJournal> LoadPrepareJournal(const std::string& path) {
                          .phase = json["phase"],
                          .done_bytes = json["done_bytes"],
                          .rounds_iops = {}};
-  for (const nlohmann::json& round : json["rounds_iops"]) {
+  for (const Json& round : json["rounds_iops"]) {
     if (!round.is_number()) return wrong();
     journal.rounds_iops.push_back(round);
   }
@@ -30,12 +29,11 @@ Result<PrepareJournal> LoadPrepareJournal(const std::string& path) {
 }
 
 Status SavePrepareJournal(const std::string& path, const PrepareJournal& journal) {
-  const nlohmann::ordered_json json = {{"target", journal.target},
-                                       {"phase", journal.phase},
-                                       {"done_bytes", journal.done_bytes},
-                                       {"rounds_iops", journal.rounds_iops}};
-  const std::string text =
-      json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) + "\n";
+  const Json json = {{"target", journal.target},
+                     {"phase", journal.phase},
+                     {"done_bytes", journal.done_bytes},
+                     {"rounds_iops", journal.rounds_iops}};
+  const std::string text = JsonText(json) + "\n";
   return ReplaceFile(path, text);
 }
 

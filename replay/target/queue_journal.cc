@@ -9,14 +9,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
+#include "base/json.h"
+
 namespace blktape {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr char kPrefix[] = "queue-settings-";
 constexpr char kEnding[] = ".json";
@@ -41,7 +40,7 @@ std::string ToText(const QueueJournal& journal) {
         {{"disk", disk.disk}, {"identity", disk.identity}, {"changes", std::move(changes)}});
   }
   const Json json = {{"boot_id", journal.boot_id}, {"pid", journal.pid}, {"disks", disks}};
-  return json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(json) + "\n";
 }
 
 std::optional<std::string> TextOf(const Json& json, const char* name) {
@@ -52,7 +51,7 @@ std::optional<std::string> TextOf(const Json& json, const char* name) {
 
 Result<QueueJournal> Parse(const std::string& path, const std::string& text) {
   const Status wrong(StatusCode::kDataLoss, path + ": is no journal of queue settings");
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   if (!json.is_object() || !json.contains("pid") || !json["pid"].is_number_integer() ||
       !json.contains("disks") || !json["disks"].is_array() || !TextOf(json, "boot_id")) {
     return wrong;

@@ -1,9 +1,9 @@
 #include "analysis/corners_comparison.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,8 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::Optional;
-using Json = nlohmann::ordered_json;
-
 Json OneTest(const std::string& name, const Json& bytes_per_second) {
   return {{"group", "depth"},         {"name", name},
           {"condition", ""},          {"bytes_per_second", bytes_per_second},
@@ -30,7 +28,7 @@ Json Corners(const std::string& model, const Json& tests) {
 }
 
 ComparedCorners Drive(const Json& json) {
-  Result<MeasuredCorners> corners = ParseMeasuredCorners(json.dump());
+  Result<MeasuredCorners> corners = ParseMeasuredCorners(JsonText(json));
   EXPECT_TRUE(corners.ok()) << corners.status().message();
   std::string label = corners->drive;
   return {std::move(label), "a file", *std::move(corners)};
@@ -63,11 +61,11 @@ TEST(CornersComparisonTest, WhatIsNoReportIsRefused) {
   for (const char* key : {"corners", "quick", "targets", "tests"}) {
     Json bad = good;
     bad.erase(key);
-    EXPECT_EQ(ParseMeasuredCorners(bad.dump()).status().code(), StatusCode::kDataLoss) << key;
+    EXPECT_EQ(ParseMeasuredCorners(JsonText(bad)).status().code(), StatusCode::kDataLoss) << key;
   }
   Json newer = good;
   newer["corners"] = 2;
-  EXPECT_EQ(ParseMeasuredCorners(newer.dump()).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(ParseMeasuredCorners(JsonText(newer)).status().code(), StatusCode::kUnimplemented);
   EXPECT_EQ(ParseMeasuredCorners("").status().code(), StatusCode::kDataLoss);
 }
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "analysis/measured_score.h"
 #include "analysis/score.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,10 +22,8 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
-using Json = nlohmann::ordered_json;
-
 ComparedDrive Drive(const Json& json) {
-  Result<MeasuredScore> score = ParseMeasuredScore(json.dump());
+  Result<MeasuredScore> score = ParseMeasuredScore(JsonText(json));
   EXPECT_TRUE(score.ok()) << score.status().message();
   std::string label = score->name();
   return {std::move(label), "a file", *std::move(score)};
@@ -228,7 +226,7 @@ TEST(DriveComparisonTest, DrivesOfOneNameAreToldApartAndOneSerialIsOneDrive) {
 
 TEST(MeasuredScoreTest, WhatIsNoReportIsRefused) {
   const Json good = OneSegment("a", {1e9, 1e9});
-  EXPECT_TRUE(ParseMeasuredScore(good.dump()).ok());
+  EXPECT_TRUE(ParseMeasuredScore(JsonText(good)).ok());
   EXPECT_EQ(ParseMeasuredScore("").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(ParseMeasuredScore("{\"corners\": 1}").status().code(), StatusCode::kDataLoss);
   for (const auto& [key, unused] : good.items()) {
@@ -236,23 +234,23 @@ TEST(MeasuredScoreTest, WhatIsNoReportIsRefused) {
     Json damaged = good;
     damaged[key] = Json::object({{"x", 1}});
     if (key != "repeated_cycles" && key != "sample" && key != "waits_ns") {
-      EXPECT_FALSE(ParseMeasuredScore(damaged.dump()).ok()) << key;
+      EXPECT_FALSE(ParseMeasuredScore(JsonText(damaged)).ok()) << key;
     }
     damaged.erase(key);
-    EXPECT_EQ(ParseMeasuredScore(damaged.dump()).ok(), key == "waits_ns") << key;
+    EXPECT_EQ(ParseMeasuredScore(JsonText(damaged)).ok(), key == "waits_ns") << key;
   }
   Json bad = good;
   bad["segments"][0]["cycles"][0]["wait_ns"] = -1;
-  EXPECT_FALSE(ParseMeasuredScore(bad.dump()).ok());
+  EXPECT_FALSE(ParseMeasuredScore(JsonText(bad)).ok());
   bad = good;
   bad["cycles"] = uint64_t{1} << 60;
-  EXPECT_FALSE(ParseMeasuredScore(bad.dump()).ok());
+  EXPECT_FALSE(ParseMeasuredScore(JsonText(bad)).ok());
 }
 
 TEST(MeasuredScoreTest, AnotherVersionOfTheScoreIsNamed) {
   Json other = OneSegment("a", {1e9, 1e9});
   other["score_version"] = 3;
-  const Status status = ParseMeasuredScore(other.dump()).status();
+  const Status status = ParseMeasuredScore(JsonText(other)).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), ::testing::HasSubstr("version 3"));
 }

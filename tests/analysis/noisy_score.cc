@@ -22,7 +22,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -31,6 +30,7 @@
 #include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "bench/campaign.h"
@@ -142,7 +142,7 @@ int PrintScore(const std::vector<std::string>& words) {
   }
   const auto report = Score(options, noise);
   if (!report.ok()) return Fail(report.status());
-  const std::string text = ScoreJson(*report).dump(1) + "\n";
+  const std::string text = JsonText(ScoreJson(*report)) + "\n";
   const auto sink = CreateFile(options.folder + "/report.json");
   if (!sink.ok()) return Fail(sink.status());
   const Status written = (*sink)->Write(std::as_bytes(std::span(text.data(), text.size())));

@@ -2,7 +2,6 @@
 // and what `info` prints. The first byte chooses the window and the device.
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -10,6 +9,7 @@
 #include "analysis/profile_trace.h"
 #include "analysis/segments.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "cli/info_text.h"
 #include "cli/proto_json.h"
 #include "cli/trace_info.h"
@@ -25,9 +25,7 @@ namespace {
 // A few bytes of a batch may hold very many records: such a trace is passed over.
 constexpr uint64_t kEnough = 10'000;
 
-std::string Dumped(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
-}
+std::string Dumped(const Json& json) { return JsonText(json); }
 
 bool IsShort(const std::string& path) {
   const auto reader = TraceReader::Open(path);

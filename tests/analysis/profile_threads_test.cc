@@ -8,7 +8,6 @@
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "analysis/profile_trace.h"
 #include "analysis/reorder_buffer.h"
 #include "analysis/reorder_run.h"
+#include "base/json.h"
 #include "format/io_record.h"
 #include "format/trace_reader.h"
 #include "report/report_json.h"
@@ -31,8 +31,7 @@ namespace {
 
 std::string Text(const Result<Profile>& profile) {
   if (!profile.ok()) return profile.status().message();
-  return ProfileJson(*profile).dump(1, ' ', /*ensure_ascii=*/true,
-                                    nlohmann::json::error_handler_t::replace);
+  return JsonText(ProfileJson(*profile));
 }
 
 Result<Profile> PlainProfileOf(const std::string& path, const ProfileOptions& options) {

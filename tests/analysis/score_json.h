@@ -1,16 +1,16 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "base/json.h"
 
 namespace blktape {
 
 // A report.json of `score` (docs/score.md, "JSON") as far as others go on with it, of invented
 // costs in ns: [segment][cycle], the same for wait and work, against a reference of 1 s each.
-inline nlohmann::ordered_json ScoreReportJson(const std::string& model,
-                                              const std::vector<std::vector<double>>& costs_ns) {
-  using Json = nlohmann::ordered_json;
+inline Json ScoreReportJson(const std::string& model,
+                            const std::vector<std::vector<double>>& costs_ns) {
   const size_t cycles = costs_ns.front().size();
   Json segments = Json::array();
   for (const auto& of_cycles : costs_ns) {

@@ -1,13 +1,13 @@
 #include "analysis/suite_score.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/drive_comparison.h"
 #include "analysis/score.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Optional;
-using Json = nlohmann::ordered_json;
-
 // A trace of one segment, of which the cycles' costs are these; the reference's are 1 s.
 Json Report(const std::string& model, char trace, const std::vector<double>& costs_ns) {
   Json report = ScoreReportJson(model, {costs_ns});
@@ -39,7 +37,7 @@ Json SuiteJson(const std::vector<std::pair<double, Json>>& traces) {
 }
 
 SuiteScore Suite(const std::vector<std::pair<double, Json>>& traces) {
-  Result<SuiteScore> suite = ParseSuiteScore(SuiteJson(traces).dump());
+  Result<SuiteScore> suite = ParseSuiteScore(JsonText(SuiteJson(traces)));
   EXPECT_TRUE(suite.ok()) << suite.status().message();
   return *std::move(suite);
 }
@@ -89,7 +87,7 @@ TEST(SuiteScoreTest, ADrawIsAPartOfItsOwn) {
   // t(0.975, 1) = 12.706205.
   EXPECT_NEAR(std::log(*suite.composite()->ci_high / 1000), 12.706205 * 0.01, 1e-7);
   sampled["sample"]["stratum_of_window"] = {0, 2};
-  EXPECT_FALSE(ParseSuiteScore(SuiteJson({{1, sampled}}).dump()).ok()) << "no such stratum";
+  EXPECT_FALSE(ParseSuiteScore(JsonText(SuiteJson({{1, sampled}}))).ok()) << "no such stratum";
 }
 
 TEST(SuiteScoreTest, OneCycleHasNoIntervalAndNoScoreNoComposite) {
@@ -107,7 +105,9 @@ TEST(SuiteScoreTest, OneCycleHasNoIntervalAndNoScoreNoComposite) {
 
 TEST(SuiteScoreTest, WhatIsNoSuiteIsRefused) {
   const Json good = SuiteJson({{1, Report("d", 'a', {1e9, 1e9})}});
-  const auto code = [](const Json& json) { return ParseSuiteScore(json.dump()).status().code(); };
+  const auto code = [](const Json& json) {
+    return ParseSuiteScore(JsonText(json)).status().code();
+  };
   EXPECT_EQ(code(good), StatusCode::kOk);
   for (const char* key : {"suite_version", "suite", "traces"}) {
     Json bad = good;

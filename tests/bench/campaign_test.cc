@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "analysis/score_report.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "bench/campaign_folder.h"
@@ -155,11 +155,11 @@ class CampaignTest : public ::testing::Test {
   }
 
   // What is scored next is scored against this earlier report, into a folder of its own.
-  void MakeReference(const nlohmann::ordered_json& report) {
+  void MakeReference(const Json& report) {
     options_.reference_folder = folder_ + "/earlier";
     options_.folder = folder_ + "/second";
     std::filesystem::create_directories(options_.reference_folder);
-    const std::string text = report.dump();
+    const std::string text = JsonText(report);
     const auto sink = CreateFile(options_.reference_folder + "/report.json");
     ASSERT_TRUE(sink.ok());
     ASSERT_TRUE((*sink)->Write(std::as_bytes(std::span(text.data(), text.size()))).ok());
@@ -214,7 +214,7 @@ TEST_F(CampaignTest, RecordedDevicesThatShareTheTargetAreNamed) {
   EXPECT_THAT(
       ScoreText(*report),
       HasSubstr("Shared        sda, sdb on /dev/sdx: their I/Os go to the same addresses\n"));
-  EXPECT_EQ(ScoreJson(*report)["shared"], nlohmann::ordered_json({"sda, sdb on /dev/sdx"}));
+  EXPECT_EQ(ScoreJson(*report)["shared"], Json({"sda, sdb on /dev/sdx"}));
 }
 
 TEST_F(CampaignTest, RunsAlternateAfterAPauseEach) {
@@ -339,7 +339,7 @@ TEST_F(CampaignTest, ACycleWithALateHostIsMeasuredAgainAndShown) {
   const std::string text = ScoreText(*report);
   EXPECT_THAT(text, HasSubstr("\nRepeated      cycle 2, closed: rule 3: the host was late"));
   EXPECT_THAT(text, HasSubstr("The score if this cycle counted: 1414\n"));
-  const nlohmann::ordered_json json = ScoreJson(*report);
+  const Json json = ScoreJson(*report);
   EXPECT_EQ(json["cycles"], 3);
   ASSERT_EQ(json["repeated_cycles"].size(), 1u);
   EXPECT_EQ(json["repeated_cycles"][0]["cycle"], 2);
@@ -360,8 +360,8 @@ TEST_F(CampaignTest, AHostThatStaysLateMakesTheScoreInvalidAndSaysInWhichRuns) {
   EXPECT_EQ(report->repeated[1].number, 2u);
   EXPECT_THAT(Sentences(report->invalid_reasons),
               ElementsAre(HasSubstr("cycle 3, closed: rule 3: the host was late")));
-  EXPECT_EQ(ScoreJson(*report)["invalid_rules"], nlohmann::ordered_json({3}));
-  EXPECT_EQ(ScoreJson(*report)["repeated_cycles"][0]["rules"], nlohmann::ordered_json({3}));
+  EXPECT_EQ(ScoreJson(*report)["invalid_rules"], Json({3}));
+  EXPECT_EQ(ScoreJson(*report)["repeated_cycles"][0]["rules"], Json({3}));
   EXPECT_THAT(calls_, Not(Contains("cycle 5 closed")));
   const std::string text = ScoreText(*report);
   EXPECT_THAT(text, ::testing::StartsWith("INVALID"));
@@ -384,7 +384,7 @@ TEST_F(CampaignTest, AWideIntervalIsSaidInPlainWordsAndMakesNothingInvalid) {
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->valid());
   EXPECT_THAT(ScoreText(*report), HasSubstr("\nTOO WIDE      to choose a drive by"));
-  const nlohmann::ordered_json json = ScoreJson(*report);
+  const Json json = ScoreJson(*report);
   EXPECT_EQ(json["interval_too_wide"], true);
   EXPECT_DOUBLE_EQ(json["interval_ratio"].get<double>(),
                    json["ci_high"].get<double>() / json["ci_low"].get<double>());
@@ -414,7 +414,7 @@ TEST_F(CampaignTest, BlocksThatWereNeverWrittenAreSaidBesideTheScore) {
       ScoreText(*unknown),
       HasSubstr("Note          it is unknown which blocks of /dev/sdx were never written;"));
   EXPECT_THAT(ScoreJson(*unknown)["notes"],
-              ElementsAre(nlohmann::ordered_json(
+              ElementsAre(Json(
                   "it is unknown which blocks of /dev/sdx were never written; reads of unwritten "
                   "blocks make it look too fast (prepare writes them)")));
   EXPECT_TRUE(ScoreJson(*unknown)["targets"][0]["unwritten_bytes"].is_null());
@@ -452,7 +452,7 @@ TEST_F(CampaignTest, AQueueThatLosesFlushesIsSaidAndAChangeOfItEndsTheScore) {
   ASSERT_TRUE(report.ok());
   EXPECT_THAT(ScoreText(*report), HasSubstr("Note          /dev/sdx has a volatile write cache"));
   EXPECT_THAT(ScoreJson(*report)["notes"],
-              ElementsAre(nlohmann::ordered_json(
+              ElementsAre(Json(
                   "/dev/sdx has a volatile write cache, but its queue is set to write through: no "
                   "flush reaches it, so fsync does not protect data")));
 
@@ -784,7 +784,7 @@ TEST_F(CampaignTest, AReferenceOfAnotherPieceIsRefused) {
   const auto drive = Drive([](uint32_t) { return 50'000; });
   const auto first = Run(drive);
   ASSERT_TRUE(first.ok()) << first.status().message();
-  nlohmann::ordered_json piece = ScoreJson(*first);
+  Json piece = ScoreJson(*first);
   piece["piece"] = "from 2 s to 4 s";
   MakeReference(piece);
   const auto second = Run(drive);
@@ -799,7 +799,7 @@ TEST_F(CampaignTest, AReferenceOfOtherRecordsIsRefused) {
   const auto drive = Drive([](uint32_t) { return 50'000; });
   const auto first = Run(drive);
   ASSERT_TRUE(first.ok()) << first.status().message();
-  nlohmann::ordered_json other = ScoreJson(*first);
+  Json other = ScoreJson(*first);
   other["segments"][1]["first_record"] = other["segments"][1]["first_record"].get<uint64_t>() + 1;
   MakeReference(other);
   const auto second = Run(drive);
@@ -895,7 +895,7 @@ TEST_F(CampaignTest, AgainstAMeasuredDriveThereIsAVerdict) {
     const auto report = Run(Drive(service_ns));
     EXPECT_TRUE(report.ok()) << report.status().message();
     const std::string text = ScoreText(*report);
-    const std::string json = ScoreJson(*report)["comparison"]["verdict"].dump();
+    const std::string json = JsonText(ScoreJson(*report)["comparison"]["verdict"]);
     return json + " " + text.substr(text.find("Verdict") + 14, 11);
   };
   EXPECT_EQ(verdict([](uint32_t) { return 25'000; }), "\"faster\" faster than");
@@ -912,7 +912,7 @@ TEST_F(CampaignTest, AgainstAMeasuredDriveThereIsAVerdict) {
 TEST_F(CampaignTest, AReferenceOfAnotherTraceIsRefused) {
   const auto first = Run(Drive([](uint32_t) { return 50'000; }));
   ASSERT_TRUE(first.ok());
-  nlohmann::ordered_json json = ScoreJson(*first);
+  Json json = ScoreJson(*first);
   json["trace_hash"] = std::string(64, '0');
   MakeReference(json);
   const auto second = Run(Drive([](uint32_t) { return 25'000; }));
@@ -925,7 +925,7 @@ TEST_F(CampaignTest, TheReportIsNarrowAndItsJsonHasThePromisedKeys) {
   ASSERT_TRUE(report.ok());
   std::istringstream lines(ScoreText(*report));
   for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 80u) << line;
-  const nlohmann::ordered_json json = ScoreJson(*report);
+  const Json json = ScoreJson(*report);
   for (const char* key : {"score", "ci_low", "ci_high", "storage_wait_s_per_workday", "valid",
                           "invalid_reasons", "state", "rule", "trace_hash"}) {
     EXPECT_TRUE(json.contains(key)) << key;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "analysis/measured_score.h"
 #include "analysis/score.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "bench/bench.h"
 #include "bench/campaign.h"
@@ -91,7 +91,7 @@ class KnownSpeedTest : public ::testing::Test {
     std::vector<ComparedDrive> drives;
     for (const BenchResult& result : *results) {
       EXPECT_TRUE(result.status.ok()) << result.status.message();
-      Result<MeasuredScore> score = ParseMeasuredScore(ScoreJson(result.report).dump());
+      Result<MeasuredScore> score = ParseMeasuredScore(JsonText(ScoreJson(result.report)));
       EXPECT_TRUE(score.ok()) << score.status().message();
       EXPECT_TRUE(score->valid);
       drives.push_back({result.target, result.folder, *std::move(score)});

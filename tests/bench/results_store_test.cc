@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,16 +28,16 @@ using ::testing::HasSubstr;
 using ::testing::Optional;
 
 std::string ScoreText(const std::string& model) {
-  return ScoreReportJson(model, {{1e9, 1e9}}).dump(2) + "\n";
+  return JsonText(ScoreReportJson(model, {{1e9, 1e9}})) + "\n";
 }
 constexpr char kCornersText[] =
     R"({"corners": 1, "targets": [{"name": "sdx", "model": ""}], "tests": [{"name": "4 KiB"}]})";
 
 std::string SuiteText() {
   const auto report = ScoreReportJson("one", {{1e9, 1e9}});
-  return nlohmann::ordered_json{
-      {"suite_version", 1}, {"suite", "office"}, {"traces", {{{"weight", 1}, {"report", report}}}}}
-      .dump();
+  return JsonText(Json{{"suite_version", 1},
+                       {"suite", "office"},
+                       {"traces", {{{"weight", 1}, {"report", report}}}}});
 }
 
 class ResultsStoreTest : public ::testing::Test {

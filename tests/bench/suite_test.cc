@@ -1,10 +1,10 @@
 #include "bench/suite.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "analysis/suite_score.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,8 +14,6 @@ namespace blktape {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
-
 TEST(SuiteTest, ALineIsAWeightAndAPath) {
   const Result<Suite> suite =
       ParseSuite("# what we do\n\n  3\tmonday's work.tape  \r\n0.5 sub/../b.tape\n1e1 /data/c.tape",
@@ -51,7 +49,7 @@ TEST(SuiteTest, WhatCannotBeReadIsNamedByItsLine) {
 
 TEST(SuiteTest, ItsResultIsReadAgain) {
   Suite suite{.name = "office", .traces = {{3, "a.tape"}, {1, "b.tape"}}};
-  const std::string report = ScoreReportJson("drive", {{1e9, 1e9}}).dump();
+  const std::string report = JsonText(ScoreReportJson("drive", {{1e9, 1e9}}));
   const Result<std::string> text = SuiteResultText(suite, /*order_seed=*/7, {report, report});
   ASSERT_TRUE(text.ok()) << text.status().message();
   const Result<SuiteScore> score = ParseSuiteScore(*text);
@@ -59,7 +57,7 @@ TEST(SuiteTest, ItsResultIsReadAgain) {
   EXPECT_EQ(score->name, "office");
   EXPECT_EQ(score->drive(), "drive");
   EXPECT_DOUBLE_EQ(score->share(0), 0.75);
-  const Json json = Json::parse(*text);
+  const Json json = ParseJson(*text);
   EXPECT_EQ(json["order_seed"], 7);
   EXPECT_EQ(json["score"], score->composite()->score);
   EXPECT_EQ(SuiteResultText(suite, 7, {report, "{}"}).status().code(), StatusCode::kDataLoss);

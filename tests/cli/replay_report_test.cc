@@ -1,8 +1,7 @@
 #include "cli/replay_report.h"
 
-#include <nlohmann/json.hpp>
-
 #include "analysis/profile.h"
+#include "base/json.h"
 #include "format/trace.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

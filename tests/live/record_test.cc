@@ -10,13 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "format/io_record.h"
@@ -209,7 +209,7 @@ TEST_F(RecordTest, LostEventsAreCountedStoredAndTold) {
   ASSERT_TRUE(trace.ok());
   const uint64_t overrun = trace->LossCount(proto::RING_OVERRUN);
   EXPECT_GT(overrun, 10'000u) << "three events an I/O, 16 KiB hold a few hundred";
-  const auto json = nlohmann::json::parse(recorder.out());
+  const auto json = ParseJson(recorder.out());
   EXPECT_GE(json["lost_events"].get<uint64_t>(), overrun);
   bool in_summary = false;
   for (const proto::LossTotal& total : trace->summary->losses()) {
@@ -357,7 +357,7 @@ TEST_F(RecordTest, StatusShowsTheRecordingThatRuns) {
   Recorder status(folder_, {"record", "--status", "--json"});
   EXPECT_EQ(status.Wait(), 0) << status.err();
   bool found = false;
-  for (const auto& one : nlohmann::json::parse(status.out())) {
+  for (const auto& one : ParseJson(status.out())) {
     if (one["pid"] != recorder.pid()) continue;
     found = true;
     EXPECT_EQ(one["path"], Path("a.tape"));

@@ -1,7 +1,6 @@
 #include "report/comparison_report.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "analysis/drive_comparison.h"
 #include "analysis/measured_score.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,8 +22,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
-
 TEST(ScoreDigitsTest, AScoreBelowAThousandHasThreeDigitsOneAboveIsWhole) {
   EXPECT_EQ(ScoreDigits(0.76923), "0.769");
   EXPECT_EQ(ScoreDigits(12.3457), "12.3");
@@ -35,7 +33,7 @@ TEST(ScoreDigitsTest, AScoreBelowAThousandHasThreeDigitsOneAboveIsWhole) {
 }
 
 ComparedDrive Drive(const Json& json) {
-  Result<MeasuredScore> score = ParseMeasuredScore(json.dump());
+  Result<MeasuredScore> score = ParseMeasuredScore(JsonText(json));
   EXPECT_TRUE(score.ok()) << score.status().message();
   std::string label = score->name();
   return {std::move(label), "a file", *std::move(score)};
@@ -148,7 +146,7 @@ TEST(ComparisonReportTest, NoNameIsMarkupOrSteersATerminal) {
   EXPECT_THAT(markdown, Not(HasSubstr("<b>|")));
   EXPECT_THAT(markdown, Not(HasSubstr("\x1b")));
   EXPECT_THAT(ComparisonText(comparison), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(ComparisonJson(comparison).dump(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(JsonText(ComparisonJson(comparison)), Not(HasSubstr("\x1b")));
 }
 
 TEST(ComparisonReportTest, CsvHasALineForEachDrive) {

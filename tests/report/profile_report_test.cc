@@ -1,10 +1,10 @@
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
 
 #include "analysis/profile.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "format/io_record.h"
 #include "format/trace.pb.h"
@@ -120,7 +120,7 @@ TEST(JsonReportTest, WhatNothingTellsIsNull) {
   io.bytes = 4096;
   io.queue_ns = 1'000;
   builder.Add(io);
-  const nlohmann::ordered_json json = ProfileJson(
+  const Json json = ProfileJson(
       builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); }));
   EXPECT_EQ(json["without_completion"], 1);
   EXPECT_TRUE(json["busy_ns"].is_null());
@@ -135,7 +135,7 @@ TEST(JsonReportTest, WhatNothingTellsIsNull) {
 
 TEST(JsonReportTest, AShareOfNothingIsNull) {
   ProfileBuilder builder;
-  const nlohmann::ordered_json json = ProfileJson(
+  const Json json = ProfileJson(
       builder.Finish(proto::Header(), proto::Summary(), [](uint32_t) { return std::string(); }));
   EXPECT_TRUE(json["share_4k"].is_null());
   EXPECT_TRUE(json["sequential_fraction"].is_null());
@@ -145,7 +145,7 @@ TEST(JsonReportTest, AShareOfNothingIsNull) {
 }
 
 TEST(JsonReportTest, HasThePromisedKeys) {
-  const nlohmann::ordered_json json = ProfileJson(SmallProfile());
+  const Json json = ProfileJson(SmallProfile());
   EXPECT_EQ(json["ios"], 100);
   EXPECT_EQ(json["reads"], 50);
   EXPECT_EQ(json["writes"], 50);

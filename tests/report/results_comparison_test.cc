@@ -1,7 +1,6 @@
 #include "report/results_comparison.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "analysis/corners_comparison.h"
 #include "analysis/drive_comparison.h"
 #include "analysis/suite_score.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,8 +22,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
-
 Json Report(const std::string& model, char trace, double ns) {
   const std::vector<double> costs = {ns * std::exp(0.01), ns, ns * std::exp(-0.01)};
   Json report = ScoreReportJson(model, {costs});
@@ -41,7 +39,7 @@ ComparedSuite Drive(const std::string& label, double ns, bool valid = true) {
   }
   json["traces"][1]["report"]["valid"] = valid;
   if (!valid) json["traces"][1]["report"]["invalid_reasons"] = {"the host was late"};
-  Result<SuiteScore> suite = ParseSuiteScore(json.dump());
+  Result<SuiteScore> suite = ParseSuiteScore(JsonText(json));
   EXPECT_TRUE(suite.ok()) << suite.status().message();
   return {label, "a file", *std::move(suite)};
 }
