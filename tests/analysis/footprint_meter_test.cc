@@ -1,9 +1,11 @@
 #include "analysis/footprint_meter.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "analysis/distinct_counter.h"
 #include "gtest/gtest.h"
@@ -37,11 +39,17 @@ TEST(FootprintMeterTest, NothingTouchedIsNothing) {
   EXPECT_TRUE(footprint.Measure().exact);
 }
 
+// Not a std::set, which takes ten seconds here.
+size_t Distinct(std::vector<std::pair<uint32_t, uint64_t>> blocks) {
+  std::ranges::sort(blocks);
+  return blocks.size() - std::ranges::unique(blocks).size();
+}
+
 TEST(FootprintMeterTest, EqualsASetOfBlocks) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20; ++round) {
     FootprintMeter footprint;
-    std::set<std::pair<uint32_t, uint64_t>> any, read, written;
+    std::vector<std::pair<uint32_t, uint64_t>> any, read, written;
     for (int i = 0; i < 500; ++i) {
       const uint32_t device = static_cast<uint32_t>(random() % 3);
       const uint64_t offset = random() % (uint64_t{1} << 36) / (i % 2 == 0 ? 1 : 65'536);
@@ -50,15 +58,15 @@ TEST(FootprintMeterTest, EqualsASetOfBlocks) {
       footprint.Add(device, offset, bytes, write);
       if (bytes == 0) continue;
       for (uint64_t block = offset / 4096; block <= (offset + bytes - 1) / 4096; ++block) {
-        any.insert({device, block});
-        (write ? written : read).insert({device, block});
+        any.emplace_back(device, block);
+        (write ? written : read).emplace_back(device, block);
       }
     }
     const FootprintMeter::Sizes sizes = footprint.Measure();
     EXPECT_TRUE(sizes.exact);
-    EXPECT_EQ(sizes.bytes, any.size() * 4096);
-    EXPECT_EQ(sizes.read_bytes, read.size() * 4096);
-    EXPECT_EQ(sizes.write_bytes, written.size() * 4096);
+    EXPECT_EQ(sizes.bytes, Distinct(std::move(any)) * 4096);
+    EXPECT_EQ(sizes.read_bytes, Distinct(std::move(read)) * 4096);
+    EXPECT_EQ(sizes.write_bytes, Distinct(std::move(written)) * 4096);
   }
 }
 

@@ -101,11 +101,17 @@ TEST(FrameReaderTest, ASearchThatHasUsedUpItsTriesGoesOnWithTheBytesThatFollow) 
 }
 
 TEST(FrameReaderTest, FramesBetweenDamageCostTheSearchNothing) {
+  constexpr size_t kFrames = 1'200;
+  const std::string content(kMiB / 4, 'z');
+  const std::string damage_and_frame = "damage" + GoodFrame(content);
   std::string bytes;
-  for (int i = 0; i < 2000; ++i) bytes += "damage" + GoodFrame(std::string(kMiB, 'z'));
+  for (size_t i = 0; i < kFrames; ++i) bytes += damage_and_frame;
+  // More than may be tried.
+  ASSERT_GT(kFrames * content.size(),
+            FrameReader::kFreeSearchBytes + FrameReader::kSearchBytesPerByte * bytes.size());
   const Found found = FramesIn(bytes);
-  ASSERT_EQ(found.contents.size(), 2000);
-  EXPECT_THAT(found.contents, Each(std::string(kMiB, 'z')));
+  ASSERT_EQ(found.contents.size(), kFrames);
+  EXPECT_THAT(found.contents, Each(content));
   EXPECT_EQ(found.search_bytes, 0);
 }
 
