@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "capture/session/file_series.h"
 #include "capture/session/live_figures.h"
 #include "capture/session/settling.h"
@@ -148,6 +149,10 @@ class RecordLoop {
     result_.command_status = child_->Ended();
     if (result_.command_status) {
       settling_.emplace([this] { return dirty_.KiB(); }, now_ns, options_.settle_ns, ios);
+      if (options_.settle_ns > 0 && dirty_.KiB() > Settling::kDirtyLeftKiB) {
+        display_.Say("the command has ended; waiting for its writes, at most " +
+                     FormatDurationNs(options_.settle_ns) + " (--settle)");
+      }
     }
     return false;
   }

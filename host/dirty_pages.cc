@@ -34,9 +34,8 @@ void CollectAbove(const fs::path& folder, int depth, std::vector<std::string>* n
   }
 }
 
-}  // namespace
-
-uint64_t SumKiB(const std::string& text, const std::vector<std::string>& names) {
+// The sum of the "NAME: N" lines in `text` for all `names`.
+uint64_t Sum(const std::string& text, const std::vector<std::string>& names) {
   uint64_t total = 0;
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -55,6 +54,22 @@ uint64_t SumKiB(const std::string& text, const std::vector<std::string>& names) 
   return total;
 }
 
+// Whether pages of some processes belong to a cgroup other than the root (of this namespace).
+bool MemoryIsByCgroup() {
+  const Result<std::string> below = ReadFile("/sys/fs/cgroup/cgroup.subtree_control");
+  if (below.ok() && below->find("memory") != std::string::npos) return true;
+  std::error_code error;
+  return fs::exists("/sys/fs/cgroup/memory.current", error);  // it is none of the root's files
+}
+
+}  // namespace
+
+uint64_t DirtyKiB(const std::string& stats, bool in_flight) {
+  const bool lists = stats.find("b_more_io:") != std::string::npos;
+  if (lists && !in_flight && Sum(stats, {"b_dirty", "b_io", "b_more_io"}) == 0) return 0;
+  return Sum(stats, {"BdiWriteback", "BdiReclaimable"});
+}
+
 DirtyPages::DirtyPages(const std::vector<Disk>& disks) {
   Result<KernelFs> debugfs = KernelFs::Debugfs();
   if (!debugfs.ok()) return;
@@ -67,30 +82,45 @@ DirtyPages::DirtyPages(const std::vector<Disk>& disks) {
     if (!error) CollectAbove(folder, 0, &names);
     for (const std::string& name : names) {
       const fs::path link = fs::read_symlink("/sys/class/block/" + name + "/bdi", error);
-      if (!error) paths_.push_back(bdi + link.filename().string() + "/stats");
+      if (!error) stats_.push_back(bdi + link.filename().string() + "/stats");
     }
+    inflight_.push_back("/sys/class/block/" + disk.description.name() + "/inflight");
   }
   // A btrfs has its own count, which does not show its disks.
   std::error_code error;
   for (fs::directory_iterator it(bdi, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().substr(0, 6) == "btrfs-") {
-      paths_.push_back((it->path() / "stats").string());
+      stats_.push_back((it->path() / "stats").string());
     }
   }
+  // That file came with statistics of all cgroups.
+  const bool of_all = std::ranges::any_of(stats_, [](const std::string& path) {
+    std::error_code missing;
+    return fs::exists(fs::path(path).replace_filename("wb_stats"), missing);
+  });
+  if (!of_all && MemoryIsByCgroup()) stats_.clear();
+}
+
+bool DirtyPages::InFlight() const {
+  return std::ranges::any_of(inflight_, [](const std::string& path) {
+    const Result<std::string> text = ReadFile(path);
+    return !text.ok() || text->find_first_of("123456789") != std::string::npos;
+  });
 }
 
 uint64_t DirtyPages::KiB() const {
   uint64_t total = 0;
   bool known = false;
-  for (const std::string& path : paths_) {
+  const bool in_flight = InFlight();
+  for (const std::string& path : stats_) {
     const Result<std::string> text = ReadFile(path);
     if (!text.ok()) continue;
     known = true;
-    total += SumKiB(*text, {"BdiWriteback", "BdiReclaimable"});
+    total += DirtyKiB(*text, in_flight);
   }
   if (known) return total;
   const Result<std::string> text = ReadFile("/proc/meminfo");
-  return text.ok() ? SumKiB(*text, {"Dirty", "Writeback"}) : 0;
+  return text.ok() ? Sum(*text, {"Dirty", "Writeback"}) : 0;
 }
 
 }  // namespace blktape

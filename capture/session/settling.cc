@@ -6,7 +6,6 @@ namespace blktape {
 namespace {
 
 constexpr int64_t kQuietNs = kNanosPerSecond;
-constexpr uint64_t kDirtyLeftKiB = 64;
 
 }  // namespace
 

@@ -11,6 +11,8 @@ namespace blktape {
 // and no I/O has been recorded for a second. Pure, but for what it is fed. One thread.
 class Settling {
  public:
+  static constexpr uint64_t kDirtyLeftKiB = 64;
+
   // The command has ended at `now_ns`, after `ios` I/Os of the recording; to be waited for at most
   // `bound_ns`. `dirty_kib` tells what is left in the page cache.
   Settling(std::function<uint64_t()> dirty_kib, int64_t now_ns, int64_t bound_ns, uint64_t ios)
