@@ -39,6 +39,12 @@ int RunMerge(const MergeOptions& options) {
   for (size_t i = 0; i < options.traces.size(); ++i) {
     said += "times     " + options.traces[i] + ": " + Signed(report->shifts_ns[i]) + "\n";
   }
+  for (const MergeReport::PidMove& move : report->pid_moves) {
+    said += "pids      " + options.traces[move.trace] + ": " +
+            (move.first == 0 ? "" : "from " + std::to_string(move.first) + " on ") +
+            (move.by < 0 ? "" : "+") + std::to_string(move.by) +
+            ", so that its threads are nobody else's\n";
+  }
   for (const std::string& renamed : report->renamed) said += "device    " + renamed + "\n";
   if (report->late > 0) {
     said +=

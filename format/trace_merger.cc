@@ -1,9 +1,13 @@
 #include "format/trace_merger.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
@@ -28,6 +32,28 @@ int64_t Sum(int64_t a, int64_t b) {
 int64_t Difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
+
+// Linux gives no pid from here on (PID_MAX_LIMIT, include/linux/threads.h).
+constexpr uint32_t kPidsInARange = uint32_t{1} << 22;
+
+// Gives each range of pids of each machine one of its own: those of Linux that of the machine's
+// number, and further ones, of a trace that was merged itself, what is free behind these.
+class PidRanges {
+ public:
+  explicit PidRanges(uint32_t machines) : machines_(machines), next_(machines) {}
+  uint32_t RangeOf(uint32_t machine, uint32_t range) {
+    if (machines_ == 1) return range;
+    if (range == 0) return machine;
+    const auto [known, added] = further_.try_emplace({machine, range}, next_);
+    next_ += added;
+    return known->second;
+  }
+
+ private:
+  const uint32_t machines_;
+  uint32_t next_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> further_;
+};
 
 // Of the first record; absent if there is none or it has no time.
 Result<std::optional<int64_t>> FirstRecordArrival(const std::string& path) {
@@ -57,14 +83,19 @@ class Source : public TraceObserver {
   bool has_record() const { return has_record_; }
   // Its place among all: where no time is known, where it stands.
   int64_t place_ns() const { return place_ns_; }
+  // Where the ranges of pids that it has are in the merged trace.
+  const std::map<uint32_t, uint32_t>& ranges() const { return ranges_; }
   uint64_t unknown_messages() const { return unknown_messages_; }
   uint64_t unknown_columns() const { return unknown_columns_; }
 
   // Reads the first record; what stands before it is written at once, so that nothing is held.
-  Status Begin(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns) {
+  Status Begin(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns,
+               uint32_t machine, PidRanges* all_ranges) {
     writer_ = writer;
     devices_ = std::move(devices);
     shift_ns_ = shift_ns;
+    machine_ = machine;
+    all_ranges_ = all_ranges;
     RETURN_IF_ERROR(Read());
     Place();
     return status_;
@@ -77,6 +108,7 @@ class Source : public TraceObserver {
          {&record.queue_ns, &record.issue_ns, &record.complete_ns}) {
       if (*time) *time = Sum(**time, shift_ns_);
     }
+    if (record.pid) record.pid = MovedPid(*record.pid);
     if (record.process) record.process = ProcessId(*record.process);
     RETURN_IF_ERROR(writer_->Write(record));
     ++report->records;
@@ -95,6 +127,14 @@ class Source : public TraceObserver {
   void Place() {
     const std::optional<int64_t> ns = has_record_ ? record_.arrival_ns() : std::nullopt;
     if (ns) place_ns_ = Sum(*ns, shift_ns_);
+  }
+  uint32_t MovedPid(uint32_t pid) {
+    const uint32_t range = pid / kPidsInARange;
+    auto known = ranges_.find(range);
+    if (known == ranges_.end()) {
+      known = ranges_.emplace(range, all_ranges_->RangeOf(machine_, range)).first;
+    }
+    return known->second * kPidsInARange + pid % kPidsInARange;
   }
   std::optional<uint32_t> ProcessId(uint32_t id) {
     const auto known = process_ids_.find(id);
@@ -137,6 +177,9 @@ class Source : public TraceObserver {
   TraceWriter* writer_ = nullptr;
   std::vector<uint32_t> devices_;  // place in the merged header
   int64_t shift_ns_ = 0;
+  uint32_t machine_ = 0;
+  PidRanges* all_ranges_ = nullptr;
+  std::map<uint32_t, uint32_t> ranges_;
   IoRecord record_;
   bool has_record_ = false;
   int64_t place_ns_ = INT64_MIN;
@@ -152,6 +195,21 @@ bool SameDisk(const proto::Device& a, const proto::Device& b) {
          a.model() == b.model() && a.size_bytes() == b.size_bytes();
 }
 
+// Of what Header.process_names says of two traces, what is true of both together.
+std::string MoreTelling(const std::string& a, const std::string& b) {
+  for (const char* names : {"recorded", "hashed", "none"}) {
+    if (a == names || b == names) return a == names ? a : b;
+  }
+  return a;
+}
+
+// The first source whose machine has the name of this one's.
+size_t FirstOfHost(const std::vector<std::unique_ptr<Source>>& sources, size_t source) {
+  size_t first = 0;
+  while (sources[first]->header().host() != sources[source]->header().host()) ++first;
+  return first;
+}
+
 }  // namespace
 
 Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
@@ -163,10 +221,18 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
     sources.push_back(std::make_unique<Source>());
     RETURN_IF_ERROR(sources.back()->Open(path));
   }
+  std::vector<uint32_t> machine_of;
+  uint32_t machines = 0;
   std::optional<int64_t> first_start_ns;
   const proto::Header& first = sources.front()->header();
   for (size_t i = 0; i < sources.size(); ++i) {
     const proto::Header& header = sources[i]->header();
+    if (header.has_replay()) {
+      return Status(StatusCode::kInvalidArgument,
+                    from_paths[i] +
+                        ": is the result of a replay, of one trace by one rule\n"
+                        "  try:  merge the recordings, and replay that");
+    }
     int64_t shift_ns = 0;
     if (clock == MergeClock::kWall) {
       if (!header.has_start() || !first.has_start()) {
@@ -186,43 +252,53 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
       if (own_ns && first_start_ns) shift_ns = Difference(*first_start_ns, *own_ns);
     }
     report.shifts_ns.push_back(shift_ns);
+    const size_t same = clock == MergeClock::kWall    ? FirstOfHost(sources, i)
+                        : clock == MergeClock::kStart ? i
+                                                      : 0;
+    machine_of.push_back(same < i ? machine_of[same] : machines++);
   }
 
   proto::Header merged = first;
   merged.set_source("merge");
   std::vector<std::vector<uint32_t>> devices(sources.size());
   merged.clear_devices();
+  // Of each merged device: whose it is, by the first source of its host, and what it was there.
+  std::vector<std::pair<size_t, const proto::Device*>> origins;
   for (size_t i = 0; i < sources.size(); ++i) {
     const proto::Header& header = sources[i]->header();
+    const size_t host = FirstOfHost(sources, i);
+    const size_t of_others = origins.size();
     for (const proto::Device& device : header.devices()) {
-      std::optional<uint32_t> place;
-      bool named = false;
-      for (int j = 0; j < merged.devices_size(); ++j) {
-        named |= merged.devices(j).name() == device.name();
-        if (i > 0 && header.host() == first.host() && SameDisk(merged.devices(j), device)) {
-          place = static_cast<uint32_t>(j);
-        }
+      const auto others = std::span(origins).first(of_others);
+      const auto same = std::ranges::find_if(others, [&](const auto& origin) {
+        return origin.first == host && SameDisk(*origin.second, device);
+      });
+      devices[i].push_back(static_cast<uint32_t>(same - others.begin()));
+      if (same != others.end()) continue;
+      devices[i].back() = static_cast<uint32_t>(origins.size());
+      origins.emplace_back(host, &device);
+      const bool named =
+          std::any_of(merged.devices().begin(), merged.devices().end(),
+                      [&](const auto& other) { return other.name() == device.name(); });
+      proto::Device* const added = merged.add_devices();
+      *added = device;
+      if (named) {
+        added->set_name(device.name() + "." + std::to_string(i + 1));
+        report.renamed.push_back(device.name() + " of " + from_paths[i] + " is " + added->name());
       }
-      if (!place) {
-        place = static_cast<uint32_t>(merged.devices_size());
-        proto::Device* const added = merged.add_devices();
-        *added = device;
-        if (named) {
-          added->set_name(device.name() + "." + std::to_string(i + 1));
-          report.renamed.push_back(device.name() + " of " + from_paths[i] + " is " + added->name());
-        }
-      }
-      devices[i].push_back(*place);
     }
     if (i == 0) continue;
+    merged.set_process_names(MoreTelling(merged.process_names(), header.process_names()));
     for (const std::string& filter : header.filters()) merged.add_filters(filter);
-    if (header.host() != first.host()) merged.set_host(merged.host() + ", " + header.host());
+    if (host == i) merged.set_host(merged.host() + ", " + header.host());
   }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::Create(to_path, merged, options));
+  PidRanges pid_ranges(machines);
   for (size_t i = 0; i < sources.size(); ++i) {
-    RETURN_IF_ERROR(sources[i]->Begin(writer.get(), devices[i], report.shifts_ns[i]));
+    RETURN_IF_ERROR(sources[i]->Begin(writer.get(), devices[i], report.shifts_ns[i], machine_of[i],
+                                      &pid_ranges));
   }
   // There are few traces, so a linear search is fast enough.
   while (true) {
@@ -242,6 +318,12 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
     }
     report.lost_events = SaturatingAdd(report.lost_events, sources[i]->reader()->lost_events());
     report.unknown_messages += sources[i]->unknown_messages();
+    for (const auto& [from, to] : sources[i]->ranges()) {
+      if (from == to) continue;
+      report.pid_moves.push_back({.trace = i,
+                                  .first = from * kPidsInARange,
+                                  .by = (int64_t{to} - int64_t{from}) * int64_t{kPidsInARange}});
+    }
     const auto& summary = sources[i]->reader()->summary();
     if (!summary || summary->recovered() || sources[i]->unknown_messages() > 0) {
       extra.set_recovered(true);

@@ -47,6 +47,22 @@ class TraceMergerTest : public testing::Test {
     return Trace(name,
                  [&](TraceWriter* writer) { EXPECT_TRUE(writer->Write(Write4k(at_ns, 0)).ok()); });
   }
+  // One write by thread 300 to the second of two disks; ada's names are hashed, others' not.
+  std::string OfHost(const std::string& host, int64_t at_ns) {
+    proto::Header header = TestHeader(2);
+    header.set_host(host);
+    header.set_process_names(host == "ada" ? "hashed" : "recorded");
+    header.mutable_start()->set_wall_ns(1'000'000'000);
+    const std::string path = folder_ + "/" + host + std::to_string(at_ns) + ".tape";
+    auto writer = TraceWriter::Create(path, header);
+    EXPECT_TRUE(writer.ok());
+    IoRecord io = Write4k(at_ns, 0);
+    io.device = 1;
+    io.pid = 300;
+    EXPECT_TRUE((*writer)->Write(io).ok());
+    EXPECT_TRUE((*writer)->Finish({}).ok());
+    return path;
+  }
   Result<MergeReport> Merge(const std::vector<std::string>& paths, MergeClock clock) {
     return MergeTraces(paths, out_, clock);
   }
@@ -54,14 +70,22 @@ class TraceMergerTest : public testing::Test {
     ReadBack back;
     auto reader = TraceReader::Open(out_, observed);
     EXPECT_TRUE(reader.ok());
+    header_ = (*reader)->header();
     EXPECT_TRUE(
         ForEachRecord(reader->get(), [&](const IoRecord& io) { back.records.push_back(io); }).ok());
     back.summary = (*reader)->summary();
     return back;
   }
 
+  std::vector<uint32_t> MergedPids() {
+    std::vector<uint32_t> pids;
+    for (const IoRecord& io : Merged().records) pids.push_back(io.pid.value_or(0));
+    return pids;
+  }
+
   std::string folder_;
   std::string out_;
+  proto::Header header_;  // of what was merged last and read
 };
 
 TEST_F(TraceMergerTest, WhatStandsBeforeTheFirstRecordMovesToTheClockOfTheFirstTrace) {
@@ -94,6 +118,71 @@ TEST_F(TraceMergerTest, WhatStandsBeforeTheFirstRecordMovesToTheClockOfTheFirstT
   ASSERT_EQ(observed.marks.size(), 1);
   EXPECT_EQ(observed.marks[0].at_ns(), 800);
   EXPECT_FALSE(back.summary->recovered());
+}
+
+// A closed replay makes a chain of what one thread did.
+TEST_F(TraceMergerTest, ThreadsOfTwoMachinesAreTwo) {
+  const std::vector<std::string> paths = {OfHost("ada", 1000), OfHost("bert", 2000),
+                                          OfHost("ada", 3000)};
+  const auto pids = [&](MergeClock clock) {
+    const auto report = Merge(paths, clock);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    const std::vector<uint32_t> found = MergedPids();
+    std::filesystem::remove(out_);
+    return found;
+  };
+  EXPECT_THAT(pids(MergeClock::kWall), ElementsAre(300, 300 + 4'194'304, 300));
+  // Not the first one's, which would say that none can be read.
+  EXPECT_EQ(header_.process_names(), "recorded");
+  // One machine, whatever it was called.
+  EXPECT_THAT(pids(MergeClock::kSame), ElementsAre(300, 300, 300));
+  // None of them was there when another one was.
+  EXPECT_THAT(pids(MergeClock::kStart), ElementsAre(300, 300 + 4'194'304, 300 + 8'388'608));
+}
+
+TEST_F(TraceMergerTest, ThreadsOfATraceThatWasMergedStayApartFromAFurtherOnes) {
+  ASSERT_TRUE(Merge({OfHost("ada", 1000), OfHost("bert", 2000)}, MergeClock::kWall).ok());
+  const std::string both = folder_ + "/both.tape";
+  std::filesystem::rename(out_, both);
+  const auto report = Merge({both, OfHost("carl", 3000)}, MergeClock::kWall);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(MergedPids(), ElementsAre(300, 300 + 8'388'608, 300 + 4'194'304));
+  ASSERT_EQ(report->pid_moves.size(), 2u);
+  EXPECT_EQ(report->pid_moves[0].trace, 0u);
+  EXPECT_EQ(report->pid_moves[0].first, 4'194'304u);
+  EXPECT_EQ(report->pid_moves[0].by, 4'194'304);
+  EXPECT_EQ(report->pid_moves[1].trace, 1u);
+  EXPECT_EQ(report->pid_moves[1].first, 0u);
+}
+
+TEST_F(TraceMergerTest, ADiskOfTheSecondMachineIsOneDisk) {
+  const auto report =
+      Merge({OfHost("ada", 1000), OfHost("bert", 2000), OfHost("bert", 3000), OfHost("ada", 4000)},
+            MergeClock::kWall);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  std::vector<std::string> disks;
+  for (const IoRecord& io : Merged().records) {
+    disks.push_back(header_.devices(static_cast<int>(io.device)).name());
+  }
+  EXPECT_THAT(disks, ElementsAre("disk1", "disk1.2", "disk1.2", "disk1"));
+  EXPECT_EQ(header_.devices_size(), 4);
+  EXPECT_EQ(header_.host(), "ada, bert");
+}
+
+TEST_F(TraceMergerTest, TheResultOfAReplayIsRefused) {
+  proto::Header header = TestHeader();
+  header.mutable_replay()->set_rule("closed");
+  const std::string path = folder_ + "/result.tape";
+  {
+    auto writer = TraceWriter::Create(path, header);
+    ASSERT_TRUE((*writer)->Write(Write4k(2000, 8)).ok());
+    ASSERT_TRUE((*writer)->Finish({}).ok());
+  }
+  const auto report = Merge({OneWrite("first.tape", 1000), path}, MergeClock::kSame);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(report.status().message(), HasSubstr("result.tape: is the result of a replay"));
+  EXPECT_FALSE(std::filesystem::exists(PartialPath(out_)));
 }
 
 // Its beginning would have to be read twice.
