@@ -250,7 +250,10 @@ std::string CornersText(const CornersReport& report, size_t columns) {
         "drive. Publish figures without --quick.",
         within);
   }
-  if (report.stopped) text += "STOPPED before the last test.\n";
+  if (report.stopped) {
+    const std::string why = report.failure.empty() ? "." : ": " + report.failure;
+    text += Broken("STOPPED before the last test" + why, within);
+  }
   return text;
 }
 
@@ -270,6 +273,7 @@ Json CornersJson(const CornersReport& report) {
           {"engine", report.results.empty() ? Json(nullptr) : Json(report.results.front().engine)},
           {"quick", report.quick},
           {"stopped", report.stopped},
+          {"failure", report.failure.empty() ? Json(nullptr) : Json(report.failure)},
           {"seed", report.seed},
           {"left_out", report.left_out},
           {"repeated_over_random", OrNull(RepeatedOverRandom(report))},

@@ -14,6 +14,7 @@ struct CornersReport {
   std::vector<proto::Device> targets;
   bool quick = false;
   bool stopped = false;  // before the last test
+  std::string failure;   // what stopped it, where that was not the user
   uint64_t seed = 1;
   std::vector<std::string> left_out;  // tests that the target cannot do, and why
   std::vector<CornerResult> results;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -73,12 +74,13 @@ bool NeedsTarget(const CornerOptions& corners) {
 
 // Opens the target, which may refuse, and asks. What is then tested is this target.
 Status CheckTarget(CornersFlags* flags, const std::atomic<bool>& stop,
-                   std::vector<proto::Device>* targets) {
+                   std::vector<proto::Device>* targets, MadeFiles* made) {
   CornerOptions& corners = flags->corners;
   const std::string& path = flags->target_path;
-  if (flags->create_bytes > 0) {
-    const Status made = CreateScratchFile(path, flags->create_bytes);
-    if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made;
+  std::error_code error;
+  if (flags->create_bytes > 0 && !std::filesystem::exists(path, error)) {
+    // What a test reads, it or the one before has written.
+    RETURN_IF_ERROR(CreateScratchTarget(path, flags->create_bytes, /*prepared=*/true, made));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Target> target,
                    Target::Open(path, {.overwrite = corners.replay.overwrite}));
@@ -138,9 +140,10 @@ int RunCornersVerb(CornersFlags* flags) {
   }
   const std::atomic<bool>& stop = StopOnSignals();
   corners.target_bytes = kSimulatedBytes;
+  MadeFiles made;
   if (NeedsTarget(corners)) {
     TellRestoredQueues();
-    if (Status checked = CheckTarget(flags, stop, &report.targets); !checked.ok()) {
+    if (Status checked = CheckTarget(flags, stop, &report.targets, &made); !checked.ok()) {
       return Fail(checked);
     }
   }
@@ -155,6 +158,7 @@ int RunCornersVerb(CornersFlags* flags) {
     return kExitOk;
   }
   if (NeedsTarget(corners)) TellCost(*groups);
+  made.Keep();
   const Status ran = [&] {
     ProgressLine line;
     return RunCorners(
@@ -166,8 +170,11 @@ int RunCornersVerb(CornersFlags* flags) {
         },
         &report.results);
   }();
-  report.stopped = ran.code() == StatusCode::kCancelled;
-  if (!ran.ok() && !report.stopped) return Fail(ran);
+  report.stopped = !ran.ok();
+  const bool failed = report.stopped && ran.code() != StatusCode::kCancelled;
+  if (failed && report.results.empty()) return Fail(ran);
+  // What was measured before is no less true.
+  if (failed) report.failure = ran.message().substr(0, ran.message().find('\n'));
   const std::string json = JsonText(CornersJson(report)) + "\n";
   if (flags->json) {
     Print(stdout, json);
@@ -185,6 +192,7 @@ int RunCornersVerb(CornersFlags* flags) {
     const Status kept = KeepResults(flags->keep, {{NameOf(*flags), json}});
     if (!kept.ok()) return Fail(kept);
   }
+  if (failed) return Fail(ran);
   return report.stopped ? kExitDegraded : kExitOk;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 #include "base/quantity.h"
 #include "cli/print.h"
@@ -25,14 +26,35 @@ MadeFiles::~MadeFiles() {
   }
 }
 
+namespace {
+
+// A name in /dev is that of a device, and no file is made in its place.
+Status CheckIsNoDevice(const std::string& path) {
+  if (!path.starts_with("/dev/") || path.starts_with("/dev/shm/")) return OkStatus();
+  return Status(StatusCode::kNotFound, path + ": there is no such device");
+}
+
+}  // namespace
+
+Status CreateScratchTarget(const std::string& path, uint64_t size_bytes, bool prepared,
+                           MadeFiles* made) {
+  RETURN_IF_ERROR(CheckIsNoDevice(path));
+  RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
+  made->Add(path);
+  Print(stderr, "created " + path + ", " + FormatBytes(size_bytes) + ", without content" +
+                    (prepared ? "\n"
+                              : ": reads of blocks that were never written\ncost next to nothing "
+                                "and flatter the drive; `blktape prepare` writes them\n"));
+  return OkStatus();
+}
+
 Status CreateScratchTargets(const ReplayOptions& options, bool create, bool prepared,
                             const std::atomic<bool>& stop, MadeFiles* made) {
   for (const ReplayOptions::Mapping& mapping : options.mappings) {
     const std::string& path = mapping.target_path;
-    if (path == "none" || std::filesystem::exists(path)) continue;
-    if (path.starts_with("/dev/")) {
-      return Status(StatusCode::kNotFound, path + ": there is no such device");
-    }
+    std::error_code error;
+    if (path == "none" || std::filesystem::exists(path, error)) continue;
+    RETURN_IF_ERROR(CheckIsNoDevice(path));
     if (!create) {
       return Status(StatusCode::kNotFound,
                     path +
@@ -48,12 +70,7 @@ Status CreateScratchTargets(const ReplayOptions& options, bool create, bool prep
                         "replay --remap scale or wrap");
     }
     const uint64_t size_bytes = (end_bytes / kMebibyte + 1) * kMebibyte;
-    RETURN_IF_ERROR(CreateScratchFile(path, size_bytes));
-    made->Add(path);
-    Print(stderr, "created " + path + ", " + FormatBytes(size_bytes) + ", without content" +
-                      (prepared ? "\n"
-                                : ": reads of blocks that were never written\ncost next to nothing "
-                                  "and flatter the drive; `blktape prepare` writes them\n"));
+    RETURN_IF_ERROR(CreateScratchTarget(path, size_bytes, prepared, made));
   }
   return OkStatus();
 }

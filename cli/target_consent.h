@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,14 @@ class MadeFiles {
   std::vector<std::string> paths_;
 };
 
-// Makes those target files of `options` that do not exist, as large as the trace wants; their
-// blocks are not there until they are written, which it says on stderr unless what is read will be
-// (`prepared`). kNotFound if one does not exist and `create` was not asked for.
+// Makes a target file of this size; its blocks are not there until they are written, which it says
+// on stderr unless what is read will be (`prepared`). kNotFound if the name is that of a device,
+// and fails as CreateScratchFile() does.
+Status CreateScratchTarget(const std::string& path, uint64_t size_bytes, bool prepared,
+                           MadeFiles* made);
+
+// Makes those target files of `options` that do not exist, as large as the trace wants. kNotFound
+// if one does not exist and `create` was not asked for.
 Status CreateScratchTargets(const ReplayOptions& options, bool create, bool prepared,
                             const std::atomic<bool>& stop, MadeFiles* made);
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +57,46 @@ TEST(CornersTest, SequentialAtDepthOneIsTheModelsServiceTime) {
   EXPECT_EQ(results[0].service_ns.max_ns(), 25'000 + 131'072);
   EXPECT_EQ(results[1].service_ns.mean_ns(), 80'000 + 65'536);
   EXPECT_NEAR(*results[1].bytes_per_second(), 131'072 / 145'536e-9, 1e4);
+}
+
+// The reference drive reads faster than it writes, by either's time a block: it would get further.
+TEST(CornersTest, NoReadOfAStreamGoesBeyondWhatWasWritten) {
+  for (const char* group : {"sequential", "compressible"}) {
+    const std::vector<CornerResult> results = RunAll(Simulated({group}));
+    for (size_t i = 0; i + 1 < results.size(); i += 2) {
+      EXPECT_GT(results[i].writes, 0u);
+      EXPECT_GT(results[i + 1].reads, 0u);
+      EXPECT_LE(results[i + 1].reads, results[i].writes) << results[i + 1].step.name;
+    }
+  }
+  const Result<std::vector<CornerGroup>> state = PlanCorners(Simulated({"state"}));
+  ASSERT_TRUE(state.ok());
+  bool filled = false;
+  for (const CornerStep& step : state->front().steps) {
+    if (step.kind == CornerStep::Kind::kDiscard) filled = false;
+    const bool fills = step.kind == CornerStep::Kind::kFill || step.kind == CornerStep::Kind::kUse;
+    filled |= fills && step.workload.span_bytes >= kGiB;
+    if (step.workload.read_share > 0 && step.kind == CornerStep::Kind::kMeasure) {
+      EXPECT_TRUE(filled) << step.name;
+      EXPECT_LE(step.workload.span_bytes, kGiB);
+    }
+  }
+}
+
+// Else a cache would know the addresses of the test before.
+TEST(CornersTest, NoTwoTestsDrawTheSameAddresses) {
+  const Result<std::vector<CornerGroup>> groups = PlanCorners(Simulated({}));
+  ASSERT_TRUE(groups.ok());
+  std::set<uint64_t> seeds;
+  for (const CornerGroup& group : *groups) {
+    for (const CornerStep& step : group.steps) {
+      EXPECT_TRUE(seeds.insert(step.workload.seed).second) << step.name;
+    }
+  }
+  // A group by itself draws what it draws among all.
+  const Result<std::vector<CornerGroup>> alone = PlanCorners(Simulated({"depth"}));
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->front().steps[1].workload.seed, (*groups)[1].steps[1].workload.seed);
 }
 
 // Eight channels, each 80 us a read: 100,000 a second once at least eight are in flight.

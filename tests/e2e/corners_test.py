@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 from tests.harness import blktape, cases, devices
@@ -33,6 +34,36 @@ class CornersTest(unittest.TestCase):
         self.assertIn("takes ", run.stderr)
         self.assertIn("4 KiB random write, QD 3", run.stdout)
         self.assertEqual(os.stat(target).st_blocks, 0)
+
+    def test_a_file_that_was_made_for_a_run_goes_where_there_is_none(self):
+        target = self.scratch.path("made.img")
+        words = ("corners", "--target", target, "--create", "8M", "--overwrite", "--quick", "--no-db")
+        self.assertIn("removed " + target, blktape.ok(*words, "--dry-run").stderr)
+        self.assertFalse(os.path.exists(target))
+        self.assertNotIn("removed", blktape.ok(*words, "--only", "incompressible").stderr)
+        self.assertEqual(os.stat(target).st_size, 8 << 20)
+
+    def test_no_file_is_made_in_the_place_of_a_device(self):
+        run = blktape.run("corners", "--target", "/dev/blktape-test-no-such-disk", "--create", "1M", "--overwrite", "--quick")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no such device", run.stderr)
+        self.assertFalse(os.path.exists("/dev/blktape-test-no-such-disk"))
+
+    def test_what_was_measured_before_a_failure_is_told(self):
+        devices.need_devices()
+        # A file of 64 MiB where there is room for 40: it can be filled to a half.
+        point = self.scratch.path("small")
+        os.mkdir(point)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", point], check=True)
+        self.addCleanup(subprocess.run, ["umount", point], check=True)
+        run = blktape.run("corners", "--target", self.scratch.image("small/target.img", 64 << 20), "--overwrite", "--quick",
+                          "--no-db", "--only", "fill", "--json")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("fill to 75 %", run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual([test["condition"] for test in report["tests"]], ["25 % full", "50 % full"])
+        self.assertTrue(report["stopped"])
+        self.assertIn("fill to 75 %", report["failure"])
 
     def test_simulated_drives_are_targets_of_a_name(self):
         rates = {}
