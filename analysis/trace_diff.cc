@@ -42,9 +42,18 @@ std::string Percent(double share) {
   return text;
 }
 
-// The service a person feels: from issue, or, where no issue is known, from the queue on.
-const LatencyHistogram& Service(const Profile::Latencies& latencies) {
-  return latencies.d2c.count() > 0 ? latencies.d2c : latencies.q2c;
+// What of an operation's times two traces are compared by: from issue, or, where one of them tells
+// no issues, from the queue on.
+struct Times {
+  const char* name;
+  LatencyHistogram Profile::Latencies::* of;
+};
+Times ComparedBy(const Profile::Latencies& a, const Profile::Latencies& b) {
+  const auto lacks_issues = [](const Profile::Latencies& latencies) {
+    return latencies.d2c.count() == 0 && latencies.q2c.count() > 0;
+  };
+  if (lacks_issues(a) || lacks_issues(b)) return {"response of ", &Profile::Latencies::q2c};
+  return {"service of ", &Profile::Latencies::d2c};
 }
 
 }  // namespace
@@ -134,13 +143,14 @@ TraceDiff CompareTraces(const Profile& a, const Profile& b) {
   });
   for (const auto& [op, name] : {std::pair(Op::kRead, "reads"), std::pair(Op::kWrite, "writes"),
                                  std::pair(Op::kFlush, "flushes")}) {
-    const std::string what = std::string("service of ") + name;
+    const Times times = ComparedBy(a.latency_of(op), b.latency_of(op));
+    const std::string what = std::string(times.name) + name;
     for (const auto& [ppm, rank] : {std::pair(kP50, ", p50"), std::pair(kP99, ", p99")}) {
-      both(what + rank, Unit::kNanos, [op = op, ppm = ppm](const Profile& p) {
-        return Percentile(Service(p.latency_of(op)), ppm);
+      both(what + rank, Unit::kNanos, [op = op, ppm = ppm, &times](const Profile& p) {
+        return Percentile(p.latency_of(op).*times.of, ppm);
       });
     }
-    const auto larger = ProbabilityOfLarger(Service(a.latency_of(op)), Service(b.latency_of(op)));
+    const auto larger = ProbabilityOfLarger(a.latency_of(op).*times.of, b.latency_of(op).*times.of);
     if (larger) diff.effects.push_back({what, *larger});
   }
   diff.read_sizes_apart = SizesApart(a.read_sizes, b.read_sizes);

@@ -231,6 +231,17 @@ class TraceToolsTest(unittest.TestCase):
         for line in text.replace(self.folder, "").splitlines():
             self.assertLess(len(line), 80, line)
 
+    def test_diff_compares_times_of_one_kind(self):
+        # Both have responses of 600 us; only A tells that 500 of them are before the issue.
+        one = self.trace("a.tape", ["%d,%d,%d,sda,read,,0,4096,,,,\n" % (i * 1_000_000, i * 1_000_000 + 500_000, i * 1_000_000 + 600_000)
+                                    for i in range(100)])
+        two = self.trace("b.tape", ["%d,,%d,sda,read,,0,4096,,,,\n" % (i * 1_000_000, i * 1_000_000 + 600_000)
+                                    for i in range(100)])
+        said = json.loads(blktape.ok("diff", one, two, "--json").stdout)
+        self.assertEqual([(effect["name"], effect["b_larger"]) for effect in said["effects"]], [("response of reads", 0.5)])
+        median, = (figure for figure in said["figures"] if figure["name"] == "response of reads, p50")
+        self.assertEqual(median["a"], median["b"])
+
     def anonymized(self, trace, *words):
         out = self.path("anonymous.tape")
         if os.path.exists(out):
