@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -61,18 +62,18 @@ class Perfetto : public Exporter {
     Begin();
     Format("{{\"ph\":\"e\",\"cat\":\"io\",\"name\":\"{}\",\"id\":{},\"pid\":{},\"ts\":{}}}",
            OpName(io.op), id_, pid, Micros(*io.complete_ns));
-    // Depth changes in order of time: what has ended by now, then this one.
     Depth& depth = depths_[io.device];
-    while (!depth.ends_ns.empty() && depth.ends_ns.top() <= *begin_ns) End(pid, &depth);
-    depth.ends_ns.push(*io.complete_ns);
-    Counter(pid, *begin_ns, depth.ends_ns.size());
+    // What arrives from now on is issued, and ends, no earlier.
+    Advance(io.arrival_ns().value_or(*begin_ns), pid, &depth);
+    depth.changes.push({*begin_ns, +1});
+    depth.changes.push({std::max(*begin_ns, *io.complete_ns), -1});
     return text_->FlushIfLarge();
   }
 
   Status Finish() override {
     for (size_t i = 0; i < depths_.size(); ++i) {
-      while (!depths_[i].ends_ns.empty()) {
-        End(static_cast<uint32_t>(i) + 1, &depths_[i]);
+      while (!depths_[i].changes.empty()) {
+        Change(static_cast<uint32_t>(i) + 1, &depths_[i]);
         RETURN_IF_ERROR(text_->FlushIfLarge());
       }
     }
@@ -82,7 +83,11 @@ class Perfetto : public Exporter {
 
  private:
   struct Depth {
-    std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> ends_ns;
+    // When it changes, and by how much.
+    std::priority_queue<std::pair<int64_t, int>, std::vector<std::pair<int64_t, int>>,
+                        std::greater<>>
+        changes;
+    int64_t requests = 0;
   };
 
   void Begin() {
@@ -100,17 +105,21 @@ class Perfetto : public Exporter {
         since < 0 ? uint64_t{0} - static_cast<uint64_t>(since) : static_cast<uint64_t>(since);
     return fmt::format("{}{}.{:03}", since < 0 ? "-" : "", size / 1000, size % 1000);
   }
-  void End(uint32_t pid, Depth* depth) {
-    const int64_t ns = depth->ends_ns.top();
-    depth->ends_ns.pop();
-    Counter(pid, ns, depth->ends_ns.size());
+  void Advance(int64_t before_ns, uint32_t pid, Depth* depth) {
+    while (!depth->changes.empty() && depth->changes.top().first < before_ns) Change(pid, depth);
   }
-  void Counter(uint32_t pid, int64_t ns, size_t depth) {
+  // All that changes at the next moment at which something does.
+  void Change(uint32_t pid, Depth* depth) {
+    const int64_t ns = depth->changes.top().first;
+    while (!depth->changes.empty() && depth->changes.top().first == ns) {
+      depth->requests += depth->changes.top().second;
+      depth->changes.pop();
+    }
     Begin();
     Format(
         "{{\"ph\":\"C\",\"name\":\"queue depth\",\"pid\":{},\"ts\":{},"
         "\"args\":{{\"requests\":{}}}}}",
-        pid, Micros(ns), depth);
+        pid, Micros(ns), depth->requests);
   }
   void Arguments(const IoRecord& io, std::string_view process) {
     Format(",\"args\":{{\"bytes\":{}", io.bytes);

@@ -162,6 +162,15 @@ class ExportTest(unittest.TestCase):
                        if event["ph"] == "C" and event["pid"] == 1)
         self.assertEqual(depth, [(1.0, 1), (2.0, 2), (2.5, 1), (3.0, 0), (5.001, 1), (5.002, 0)])
 
+    def test_perfetto_counts_the_depth_in_order_of_issue(self):
+        # The scheduler issues the second to arrive first.
+        self.path("late.csv", ROWS.split("\n", 1)[0] + "\n1000,5000,7000,sda,read,,0,512,,,,\n2000,3000,6000,sda,read,,8,512,,,,\n")
+        blktape.ok("import", self.path("late.csv"), "-o", self.path("late.tape"))
+        self.export(self.path("late.tape"), "perfetto", "late.json")
+        with open(self.path("late.json"), encoding="utf-8") as file:
+            depth = [(event["ts"], event["args"]["requests"]) for event in json.load(file)["traceEvents"] if event["ph"] == "C"]
+        self.assertEqual(depth, [(2.0, 1), (4.0, 2), (5.0, 1), (6.0, 0)])
+
     def test_nothing_is_overwritten_and_mistakes_are_named(self):
         trace = self.handmade()
         target = self.path("there", "precious")
