@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -100,7 +101,8 @@ Result<Imported> Import(const ImportOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, ResolveInputs(options.inputs));
   // Said before anything is read: reading may take long.
   for (const std::string& path : {options.output, PartialPath(options.output)}) {
-    if (std::filesystem::exists(path)) {
+    std::error_code error;  // then it cannot be made, either
+    if (std::filesystem::exists(path, error)) {
       return Status(StatusCode::kAlreadyExists, path +
                                                     ": exists; an import overwrites nothing\n"
                                                     "  try:  another name, or remove it first");
@@ -158,7 +160,8 @@ Result<Imported> Import(const ImportOptions& options) {
       if (io.op == Op::kZoneAppend) result.zone_append_bytes += io.bytes;
     }));
   }
-  result.size_bytes = std::filesystem::file_size(options.output);
+  std::error_code error;
+  result.size_bytes = std::filesystem::file_size(options.output, error);
   return result;
 }
 

@@ -76,7 +76,7 @@ STANDARD = {
                    "is_void_v remove_cvref_t remove_pointer_t underlying_type_t",
     "unordered_map": "begin end erase_if unordered_map",
     "unordered_set": "begin end erase_if unordered_set",
-    "utility": "exchange forward get in_place move pair swap",
+    "utility": "exchange forward get in_place in_range move pair swap",
     "variant": "get get_if holds_alternative monostate variant visit",
     "vector": "begin end erase erase_if size vector",
 }

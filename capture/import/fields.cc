@@ -71,7 +71,7 @@ std::optional<int64_t> ParseDecimal(std::string_view text, int digits, char poin
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     value *= std::pow(10.0, digits);
-    if (!(value < 9e18)) return std::nullopt;
+    if (!(std::abs(value) < 9e18)) return std::nullopt;
     const int64_t scaled = std::llround(value);
     return negative ? -scaled : scaled;
   }

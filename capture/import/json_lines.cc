@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "capture/import/fields.h"
 #include "capture/import/import_format.h"
@@ -41,13 +42,12 @@ class JsonLines : public LineImporter {
     const auto number = [&]<typename Number>(const char* key, std::optional<Number>* value) {
       const auto it = json.find(key);
       if (it == json.end()) return;
-      if (!it->is_number_integer()) {
-        good = false;
-        return;
-      }
-      const int64_t whole = it->get<int64_t>();
-      *value = static_cast<Number>(whole);
-      good &= static_cast<int64_t>(**value) == whole;
+      // A whole number that is not negative is unsigned to the library.
+      const bool fits = it->is_number_unsigned()
+                            ? std::in_range<Number>(it->get<uint64_t>())
+                            : it->is_number_integer() && std::in_range<Number>(it->get<int64_t>());
+      good &= fits;
+      if (fits) *value = it->get<Number>();
     };
     IoRecord io;
     const auto op = ParseOp(text("op"));
@@ -68,7 +68,7 @@ class JsonLines : public LineImporter {
     number("merged_bios", &io.merged_bios);
     number("prio", &io.prio);
     number("backlog_ns", &io.backlog_ns);
-    if (!good) return "a value that is no whole number, or too large";
+    if (!good) return "a value that is no whole number, or out of range";
     if (!bytes) return "no size";
     io.bytes = *bytes;
     if (lba) io.lba = Lba(*lba);

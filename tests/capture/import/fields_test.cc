@@ -38,8 +38,8 @@ TEST(FieldsTest, ExponentsAreUnderstood) {
 }
 
 TEST(FieldsTest, WhatIsNoNumberOrDoesNotFitIsAbsent) {
-  for (const std::string_view text :
-       {"", " ", ".", "-", "1.2.3", "12a", "0x10", "1e400", "nan", "9223372037", "1 2"}) {
+  for (const std::string_view text : {"", " ", ".", "-", "1.2.3", "12a", "0x10", "1e400", "--1e300",
+                                      "nan", "9223372037", "1 2"}) {
     EXPECT_EQ(ParseDecimal(text, 9), std::nullopt) << text;
   }
   EXPECT_EQ(ParseDecimal("9223372036854775807", 0), INT64_MAX);
