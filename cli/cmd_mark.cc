@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <time.h>
+
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -5,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "cli/child_command.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/mark_socket.h"
 #include "cli/print.h"
 #include "format/trace.pb.h"
@@ -23,18 +26,38 @@ struct MarkOptions {
   std::vector<std::string> command;
 };
 
+// From here on what would end this program waits in the returned set: first the command ends, and
+// its phase.
+sigset_t HoldSignals() {
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int one : {SIGINT, SIGTERM, SIGQUIT}) sigaddset(&held, one);
+  if (!HangupIsIgnored()) sigaddset(&held, SIGHUP);
+  sigprocmask(SIG_BLOCK, &held, nullptr);
+  return held;
+}
+
 Result<int> MarkAround(const MarkOptions& options) {
+  const sigset_t held = HoldSignals();
   RETURN_IF_ERROR(SendMark(proto::PHASE_BEGIN, options.name).status());
-  ASSIGN_OR_RETURN(const std::unique_ptr<ChildCommand> child, ChildCommand::Start(options.command));
-  Clock* const clock = Clock::Monotonic();
-  while (true) {
-    const std::optional<int> ended = child->Ended();
-    if (ended) {
-      RETURN_IF_ERROR(SendMark(proto::PHASE_END, options.name).status());
-      return *ended;
-    }
-    clock->SleepUntilNs(clock->NowNs() + 10 * kNanosPerMilli);
+  const auto child = ChildCommand::Start(options.command);
+  std::optional<int> status;
+  while (child.ok()) {
+    status = (*child)->Ended();
+    if (status) break;
+    siginfo_t info{};
+    constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 10 * kNanosPerMilli};
+    const int signal = sigtimedwait(&held, &info, &kLookEvery);
+    // What was typed has reached the whole foreground job.
+    if (signal > 0 && info.si_code != SI_KERNEL) (*child)->Signal(signal);
   }
+  const Status ended = SendMark(proto::PHASE_END, options.name).status();
+  RETURN_IF_ERROR(child.status());
+  // The recording may be over; the command has its own exit status.
+  if (!ended.ok()) {
+    Print(stderr, "warning: the end of the phase was not told: " + ended.message() + "\n");
+  }
+  return status.value_or(kExitFailed);
 }
 
 int RunMark(const MarkOptions& options) {

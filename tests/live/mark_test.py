@@ -40,6 +40,33 @@ class MarkTest(unittest.TestCase):
         # A recorder that has ended leaves no ear behind.
         self.assertFalse(os.path.exists("/run/blktape/mark-%d.sock" % recorder.pid))
 
+    def test_a_phase_ends_however_its_command_does(self):
+        device = self.scratch.loop(16 << 20)
+        with recording.Recording(self, device) as recorder:
+            # One who is told to end tells the command, and waits for it.
+            running = subprocess.Popen([blktape.PROGRAM, "mark", "ended", "--", "sh", "-c",
+                                        "trap 'exit 7' TERM; echo ready; while :; do sleep 0.1; done"],
+                                       stdout=subprocess.PIPE, text=True)
+            self.assertEqual(running.stdout.readline(), "ready\n")
+            running.terminate()
+            self.assertEqual(running.wait(60), 7)
+            running.stdout.close()
+            self.assertEqual(blktape.run("mark", "mistyped", "--", "no-such-command").returncode, 1)
+        info = json.loads(blktape.ok("info", "--json", recorder.trace, accept=(0, 3)).stdout)
+        self.assertEqual([(mark["kind"], mark["detail"]) for mark in info["marks"] if mark["kind"].startswith("PHASE")],
+                         [("PHASE_BEGIN", "ended"), ("PHASE_END", "ended"),
+                          ("PHASE_BEGIN", "mistyped"), ("PHASE_END", "mistyped")])
+
+    def test_a_command_that_outlives_the_recording_has_its_own_exit_status(self):
+        device = self.scratch.loop(16 << 20)
+        with recording.Recording(self, device):
+            running = subprocess.Popen([blktape.PROGRAM, "mark", "long", "--", "sh", "-c", "echo ready; read line; exit 4"],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(running.stdout.readline(), "ready\n")
+        _, said = running.communicate("\n", timeout=60)
+        self.assertEqual(running.returncode, 4)
+        self.assertIn("the end of the phase was not told", said)
+
     def test_a_name_must_be_one(self):
         self.assertEqual(blktape.run("mark", "").returncode, 2)
         self.assertEqual(blktape.run("mark", "x" * 201).returncode, 2)
