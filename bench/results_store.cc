@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/corners_comparison.h"
 #include "analysis/measured_score.h"
 #include "analysis/suite_score.h"
 #include "base/byte_stream.h"
@@ -81,26 +82,12 @@ Status CheckName(const std::string& name) {
   return OkStatus();
 }
 
-// Of `corners --json`: what is listed, and that it is one.
-Result<ResultRow> CornersRow(const Json& json) {
+// Of `corners --json`.
+Result<ResultRow> CornersRow(const std::string& text, const Json& json) {
+  ASSIGN_OR_RETURN(const MeasuredCorners corners, ParseMeasuredCorners(text));
   ResultRow row;
   row.kind = ResultKind::kCorners;
-  try {
-    if (json.at("corners").get<int64_t>() != 1) {
-      return Status(StatusCode::kUnimplemented,
-                    "corners of version " + std::to_string(json.at("corners").get<int64_t>()) +
-                        "; this blktape knows version 1");
-    }
-    for (const Json& target : json.at("targets")) {
-      row.drive = target.at("model").get<std::string>();
-      if (row.drive.empty()) row.drive = target.at("name").get<std::string>();
-    }
-    for (const Json& test : json.at("tests")) {
-      static_cast<void>(test.at("name").get<std::string>());
-    }
-  } catch (const Json::exception&) {
-    return Status(StatusCode::kDataLoss, "no report of corners, or a damaged one");
-  }
+  if (!json.at("targets").empty()) row.drive = corners.drive;
   return row;
 }
 
@@ -133,7 +120,7 @@ Result<NewResult> MakeResult(const std::string& name, std::string json) {
   NewResult result;
   const Json parsed = ParseJson(json);
   if (parsed.is_object() && parsed.contains("corners")) {
-    ASSIGN_OR_RETURN(result.row, CornersRow(parsed));
+    ASSIGN_OR_RETURN(result.row, CornersRow(json, parsed));
   } else if (parsed.is_object() && parsed.contains("suite_version")) {
     ASSIGN_OR_RETURN(const SuiteScore suite, ParseSuiteScore(json));
     const auto composite = suite.composite();

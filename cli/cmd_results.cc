@@ -7,6 +7,7 @@
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,30 +135,23 @@ int ShowScore(const ResultRow& row, const MeasuredScore& score) {
   return score.valid ? kExitOk : kExitDegraded;
 }
 
-// A number of a test; a corner in which nothing completed has none.
-std::string Figure(const Json& test, const char* key, double unit) {
-  const auto found = test.find(key);
-  if (found == test.end() || !found->is_number()) return "-";
-  return FormatNumber(found->get<double>() / unit);
+// A corner in which nothing completed has no figures.
+std::string Figure(std::optional<double> value, double unit) {
+  return value ? FormatNumber(*value / unit) : "-";
 }
 
-int ShowCorners(const Json& corners) {
+int ShowCorners(const MeasuredCorners& corners) {
   TextTable table({{"test", true}, {"MB/s"}, {"IOPS", false, 7}});
-  for (const Json& test : corners.at("tests")) {
-    const auto condition = test.value("condition", std::string());
-    table.Row(
-        {Plain((condition.empty() ? "" : condition + ": ") + test.at("name").get<std::string>(),
-               78),
-         Figure(test, "bytes_per_second", 1e6), Figure(test, "iops", 1)});
+  for (const MeasuredCorners::Test& test : corners.tests) {
+    table.Row({Plain((test.condition.empty() ? "" : test.condition + ": ") + test.name, 78),
+               Figure(test.bytes_per_second, 1e6), Figure(test.iops, 1)});
   }
   std::string text = table.Text({.columns = LookOf(STDOUT_FILENO).columns});
-  const auto repeated = corners.find("repeated_over_random");
-  if (repeated != corners.end() && repeated->is_number() &&
-      repeated->get<double>() >= kCompressesFrom) {
-    text += "A repeated byte is written " + FormatNumber(repeated->get<double>()) +
+  if (corners.compresses()) {
+    text += "A repeated byte is written " + FormatNumber(*corners.repeated_over_random) +
             " times as fast as random data: this drive\ncompresses or deduplicates.\n";
   }
-  if (corners.value("quick", false)) text += "QUICK: times and spans are shortened.\n";
+  if (corners.quick) text += "QUICK: times and spans are shortened.\n";
   Print(stdout, text);
   return kExitOk;
 }
@@ -204,8 +198,9 @@ int Show(ResultsStore* store, const ResultsOptions& options) {
                       Line("", "id " + std::to_string(row->id) + ", " + ResultKindName(row->kind) +
                                    ", added " + DayText(row->added_ns)));
     if (row->kind == ResultKind::kCorners) {
-      const Json corners = ParseJson(*json);
-      worst = std::max(worst, ShowCorners(corners));
+      const Result<MeasuredCorners> corners = ParseMeasuredCorners(*json);
+      if (!corners.ok()) return Fail(corners.status());
+      worst = std::max(worst, ShowCorners(*corners));
       continue;
     }
     if (row->kind == ResultKind::kSuite) {

@@ -31,7 +31,9 @@ std::string ScoreText(const std::string& model) {
   return JsonText(ScoreReportJson(model, {{1e9, 1e9}})) + "\n";
 }
 constexpr char kCornersText[] =
-    R"({"corners": 1, "targets": [{"name": "sdx", "model": ""}], "tests": [{"name": "4 KiB"}]})";
+    R"({"corners": 1, "quick": true, "targets": [{"name": "sdx", "model": ""}], "tests": [
+        {"group": "random", "name": "4 KiB", "condition": "", "bytes_per_second": 1.5, "iops": null,
+         "d2c_ns": {"p99": 7}}]})";
 
 std::string SuiteText() {
   const auto report = ScoreReportJson("one", {{1e9, 1e9}});
@@ -167,8 +169,11 @@ TEST_F(ResultsStoreTest, HostileNamesAreDataOrRefused) {
 }
 
 TEST_F(ResultsStoreTest, WhatIsNoResultIsRefused) {
-  for (const char* text : {"", "[]", "{}", "7", "{\"corners\": \"x\"}", "{\"corners\": 1}",
-                           "{\"score_version\": 2}", "not json", "{\"trace\": \"\xff\"}"}) {
+  for (const char* text :
+       {"", "[]", "{}", "7", "{\"corners\": \"x\"}", "{\"corners\": 1}",
+        R"({"corners": 1, "quick": "no", "targets": [], "tests": []})",
+        R"({"corners": 1, "quick": true, "targets": [], "tests": [{"name": 1}]})",
+        "{\"score_version\": 2}", "not json", "{\"trace\": \"\xff\"}"}) {
     EXPECT_EQ(MakeResult("a", text).status().code(), StatusCode::kDataLoss) << text;
   }
   for (const char* text : {"{\"corners\": 2}", "{\"score_version\": 9}"}) {
