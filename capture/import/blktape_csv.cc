@@ -22,8 +22,14 @@ namespace {
 class BlktapeCsv : public LineImporter {
  public:
   Status Verdict() const override {
-    if (!names_.empty()) return OkStatus();
-    return Status(StatusCode::kDataLoss, "no header line");
+    if (names_.empty()) return Status(StatusCode::kDataLoss, "no header line");
+    // Without these nothing is known of an I/O; what else is missing is unknown.
+    for (const char* needed : {"op", "lba", "bytes"}) {
+      if (std::ranges::find(names_, needed) != names_.end()) continue;
+      return Status(StatusCode::kDataLoss,
+                    "its header line names no column \"" + std::string(needed) + "\"");
+    }
+    return OkStatus();
   }
 
  private:
@@ -86,7 +92,7 @@ class BlktapeCsv : public LineImporter {
   static bool Number(const std::string& name, std::string_view field, IoRecord* io) {
     if (name.ends_with("_ns")) {
       const auto ns = ParseDecimal(field, 0);
-      if (!ns) return false;
+      if (!ns || (name == "backlog_ns" && *ns < 0)) return false;
       if (name == "queue_ns") io->queue_ns = ns;
       if (name == "issue_ns") io->issue_ns = ns;
       if (name == "complete_ns") io->complete_ns = ns;

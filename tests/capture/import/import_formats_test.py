@@ -169,6 +169,19 @@ class ImportFormatsTest(unittest.TestCase):
         text = blktape.run("import", self.path("a.csv"), "--format", "alibaba", "-o", self.path("b.tape")).stdout
         self.assertIn("dropped   1: too few columns (line 3)", text)
 
+    def test_a_csv_that_does_not_say_what_an_io_was_is_refused(self):
+        header, row = b"queue_ns,issue_ns,complete_ns,device,op,flags,lba,bytes", b"100,200,300,sda,write,,8,4096"
+        self.imported(self.path("whole.csv", header + b"\n" + row + b"\n"))
+        for column in ("op", "lba", "bytes"):
+            with self.subTest(column):
+                table = self.path(column + ".csv", header.replace(column.encode(), b"other") + b"\n" + row + b"\n")
+                done = blktape.run("import", table, "--format", "csv", "-o", self.path("x.tape"))
+                self.assertEqual(done.returncode, 1)
+                self.assertIn('names no column "%s"' % column, done.stderr)
+        table = self.path("backlog.csv", header + b",backlog_ns\n" + row + b",-1\n" + row + b",1\n")
+        _, said = self.imported(table, accept=(3,))
+        self.assertEqual(said["rows"]["dropped"], [{"what": "a column that is no number", "count": 1, "first": ["line 2"]}])
+
     def test_rows_out_of_order_are_sorted_within_the_bound_and_refused_beyond_it(self):
         def row(i):
             return b"1,R,%d,512,%d\n" % (512 * i, 1_577_808_144_000_000 + i)
