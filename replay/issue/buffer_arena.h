@@ -38,6 +38,8 @@ class BufferArena {
 
   uint64_t out_bytes() const { return out_bytes_; }
   uint64_t capacity_bytes() const { return capacity_bytes_; }
+  // More buffers than this are never out at once.
+  uint64_t most_buffers() const { return pages_.size(); }
   std::byte* extra() const { return base_ + capacity_bytes_; }
   // All of it and the extra, for registration with an engine.
   std::span<std::byte> memory() const { return {base_, capacity_bytes_ + extra_bytes_}; }

@@ -1,6 +1,7 @@
 #include "replay/issue/feed.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -11,8 +12,6 @@
 namespace blktape {
 namespace {
 
-// At least as many as there can be buffers out.
-constexpr size_t kReturnRing = 16384;
 constexpr int64_t kShortestPauseNs = 20 * kNanosPerMicro;
 constexpr int64_t kLongestPauseNs = kNanosPerMilli;
 
@@ -35,8 +34,8 @@ class ThreadedFeed::Lane : public PlanFeed {
     std::byte* buffer = nullptr;
     uint64_t bytes = 0;
   };
-  explicit Lane(const ThreadedFeed* feed)
-      : feed_(feed), ring_(kStepsAhead), returned_(kReturnRing) {}
+  Lane(const ThreadedFeed* feed, size_t most_buffers)
+      : feed_(feed), ring_(kStepsAhead), returned_(std::bit_ceil(most_buffers)) {}
 
   State Peek(PlannedIo** io) override {
     *io = ring_.Front();
@@ -61,6 +60,7 @@ class ThreadedFeed::Lane : public PlanFeed {
  private:
   const ThreadedFeed* const feed_;
   SpscRing<PlannedIo> ring_;
+  // Has room for all: the feed's thread may be reading the trace for long, or have ended.
   SpscRing<Returned> returned_;
   std::atomic<uint64_t> popped_bytes_ = 0;
 };
@@ -69,7 +69,7 @@ ThreadedFeed::ThreadedFeed(Plan* plan, BufferArena* arena, PayloadFill fill, con
     : plan_(plan), arena_(arena), fill_(std::move(fill)), options_(options) {
   BLKTAPE_CHECK(options.lanes == 1 || options.router != nullptr);
   for (uint32_t lane = 0; lane < options.lanes; ++lane) {
-    lanes_.push_back(std::make_unique<Lane>(this));
+    lanes_.push_back(std::make_unique<Lane>(this, arena->most_buffers()));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "replay/issue/buffer_arena.h"
@@ -22,9 +23,10 @@ using testing::NotNull;
 
 constexpr uint64_t kTargetBytes = uint64_t{1} << 30;
 
-// All steps of these records.
+// All steps of these records. `return_all`: when there are no more, all buffers come back.
 std::vector<PlannedIo> StepsOf(std::vector<IoRecord> records, BufferArena* arena,
-                               const PayloadFill& fill, const ThreadedFeed::Options& options) {
+                               const PayloadFill& fill, const ThreadedFeed::Options& options,
+                               bool return_all = false) {
   PlanOptions plan_options;
   plan_options.target_of_device = {0};
   plan_options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
@@ -44,6 +46,9 @@ std::vector<PlannedIo> StepsOf(std::vector<IoRecord> records, BufferArena* arena
     }
     steps.push_back(*step);
     lane->Pop();
+  }
+  if (return_all) {
+    for (const PlannedIo& one : steps) feed.Return(0, one.buffer, one.bytes);
   }
   feed.Stop();
   EXPECT_TRUE(feed.status().ok());
@@ -76,6 +81,20 @@ TEST(ThreadedFeedTest, ItsThreadGivesWayWhereItIsTold) {
             {.ahead_bytes = 1 << 19, .refill_bytes = 1 << 18, .gives_way = gives_way});
     EXPECT_EQ(nice, gives_way ? 19 : getpriority(PRIO_PROCESS, 0));
   }
+}
+
+// As a closed replay does at its end, which holds more I/Os than the feed has steps ready.
+TEST(ThreadedFeedTest, AllBuffersMayComeBackWhenItsThreadHasEnded) {
+  constexpr int kWrites = 40'000;
+  Result<BufferArena> arena = BufferArena::Create(uint64_t{kWrites} * 4096);
+  ASSERT_TRUE(arena.ok());
+  std::vector<IoRecord> records;
+  for (int i = 0; i < kWrites; ++i) records.push_back(Write(i, {}, uint64_t{4096} * i, 4096));
+  const std::vector<PlannedIo> steps = StepsOf(
+      std::move(records), &*arena, [](const PlannedIo&) {},
+      {.ahead_bytes = arena->capacity_bytes(), .refill_bytes = arena->capacity_bytes() / 2},
+      /*return_all=*/true);
+  EXPECT_EQ(steps.size(), size_t{kWrites});
 }
 
 }  // namespace
