@@ -70,10 +70,11 @@ class Prober {
     size_t submitted = 0;
     size_t completed = 0;
     while (completed < kReadsAtDepth) {
-      if (clock_->NowNs() > start_ns + kPhaseNs && engine->in_flight() == 0) break;
+      // Looked at once a round: with nothing in flight, none submitted would be waited for forever.
+      const bool over = clock_->NowNs() > start_ns + kPhaseNs;
+      if (over && engine->in_flight() == 0) break;
       const size_t room = kDepth - engine->in_flight();
-      const size_t count =
-          clock_->NowNs() > start_ns + kPhaseNs ? 0 : std::min(room, kReadsAtDepth - submitted);
+      const size_t count = over ? 0 : std::min(room, kReadsAtDepth - submitted);
       RETURN_IF_ERROR(Submit(engine, count));
       submitted += count;
       const Result<size_t> got = engine->Reap(completions, INT64_MAX);
