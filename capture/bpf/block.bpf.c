@@ -538,12 +538,12 @@ static __always_inline void CountSize(__u8 op, __u32 bytes, __u32 cpu) {
   }
   struct blktape_size_key key = {.op = op, .bytes = bytes};
   __u64 *count = bpf_map_lookup_elem(&rare_sizes, &key);
-  if (count) {
-    __sync_fetch_and_add(count, 1);
-  } else {
+  if (!count) {
     __u64 one = 1;
-    bpf_map_update_elem(&rare_sizes, &key, &one, BPF_ANY);
+    if (bpf_map_update_elem(&rare_sizes, &key, &one, BPF_NOEXIST) == 0) return;
+    count = bpf_map_lookup_elem(&rare_sizes, &key);  // another CPU may have been first
   }
+  if (count) __sync_fetch_and_add(count, 1);
 }
 
 static __always_inline bool IsOwn(__u32 pid) {

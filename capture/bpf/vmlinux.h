@@ -26,6 +26,7 @@ enum bpf_map_type {
 
 enum {
   BPF_ANY = 0,
+  BPF_NOEXIST = 1,
   BPF_F_MMAPABLE = 1024,
 };
 
