@@ -129,16 +129,26 @@ class BlktapeCsv : public LineImporter {
   std::vector<std::string_view> fields_;
 };
 
+// By its header line, which a spreadsheet may have put in another order, behind a byte order mark.
+bool LooksLikeBlktapeCsv(std::string_view head) {
+  const std::vector<std::string_view> lines = WholeLines(head);
+  if (lines.empty()) return false;
+  std::vector<std::string_view> names;
+  SplitFields(lines.front(), ',', &names);
+  const auto has = [&names](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  return has("op") && has("lba") && has("bytes") && (has("queue_ns") || has("issue_ns"));
+}
+
 }  // namespace
 
 ImportFormat BlktapeCsvFormat() {
-  return {
-      .name = "csv",
-      .title = "blktape's own CSV (dump --csv, export --to csv)",
-      .lacks = "losses, marks, sizes as queued, the wall clock, what the disk is",
-      .looks_like =
-          [](std::string_view head) { return head.starts_with("queue_ns,issue_ns,complete_ns,"); },
-      .make = [] { return std::make_unique<BlktapeCsv>(); }};
+  return {.name = "csv",
+          .title = "blktape's own CSV (dump --csv, export --to csv)",
+          .lacks = "losses, marks, sizes as queued, the wall clock, what the disk is",
+          .looks_like = LooksLikeBlktapeCsv,
+          .make = [] { return std::make_unique<BlktapeCsv>(); }};
 }
 
 }  // namespace blktape

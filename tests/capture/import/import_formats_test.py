@@ -182,6 +182,13 @@ class ImportFormatsTest(unittest.TestCase):
         _, said = self.imported(table, accept=(3,))
         self.assertEqual(said["rows"]["dropped"], [{"what": "a column that is no number", "count": 1, "first": ["line 2"]}])
 
+    def test_a_csv_that_a_spreadsheet_saved_is_known_by_its_columns(self):
+        table = self.path("saved.csv", b"\xef\xbb\xbfop,lba,bytes,device,queue_ns,mine\r\nwrite,8,4096,sda,100,7\r\n")
+        trace, said = self.imported(table)
+        self.assertEqual(said["rows"]["dropped"], [])
+        self.assertEqual([(row["op"], row["lba"], row["bytes"], row["queue_ns"]) for row in blktape.dump(trace)],
+                         [("write", "8", "4096", "100")])
+
     def test_rows_out_of_order_are_sorted_within_the_bound_and_refused_beyond_it(self):
         def row(i):
             return b"1,R,%d,512,%d\n" % (512 * i, 1_577_808_144_000_000 + i)
