@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/file.h"
@@ -12,6 +13,7 @@
 #include "base/units.h"
 #include "replay/engine/engine_options.h"
 #include "replay/issue/lane_progress.h"
+#include "replay/plan/kept_blocks.h"
 #include "replay/plan/schedule.h"
 #include "replay/plan/trace_stream.h"
 
@@ -514,6 +516,30 @@ Result<ExpectedTimes> FindExpectedTimes(const ReplayOptions& options, const Plan
   return times;
 }
 
+// What discards leave out. Passes over one trace follow each other like the runs of a campaign.
+Result<std::shared_ptr<const KeptBlocks>> FindKept(const ReplayOptions& options,
+                                                   const PlanOptions& plan,
+                                                   const Footprint& footprint,
+                                                   const std::atomic<bool>& stop) {
+  bool discards = false;
+  for (int op = 0; op < kOpCount; ++op) {
+    discards |= KeptBlocks::Empties(static_cast<Op>(op)) && footprint.records_by_op[op] > 0;
+  }
+  if (!discards || options.loops == 1 || options.trace_path.empty()) return options.kept;
+  const auto kept = std::make_shared<KeptBlocks>();
+  for (const bool follows : {true, false}) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> pass,
+                     OpenStream(options, /*one_pass=*/true));
+    RETURN_IF_ERROR(ForEachRecord(pass.get(), stop, [&](const IoRecord& io, uint64_t) {
+      if (Plan::SkipReason(plan, io) != nullptr) return;
+      if (!follows) kept->Add(io, /*replayed=*/true);
+      if (follows && io.op == Op::kRead) kept->Follow(io);
+    }));
+  }
+  kept->Finish();
+  return std::shared_ptr<const KeptBlocks>(kept);
+}
+
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {
   if (options.trace_path.empty()) return OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenForReading(options.trace_path));
@@ -575,7 +601,7 @@ Result<ReplaySetup> SetUpReplay(const ReplayOptions& options, const std::atomic<
   setup.plan.skip_writes = options.skip_writes;
   setup.plan.skip_discards = options.skip_discards;
   setup.plan.secure_erase = options.secure_erase;
-  setup.plan.kept = options.kept;
+  ASSIGN_OR_RETURN(setup.plan.kept, FindKept(options, setup.plan, footprint, stop));
   RETURN_IF_ERROR(NamePlan(options, &setup));
   for (const std::string& one : SharedTargets(options, remap, footprint, setup)) {
     setup.named.add_shared(one);

@@ -84,6 +84,29 @@ TEST(ReplayerTest, TheResultOfAReplayHoldsTheSameOpsAddressesAndSizesInTheSameOr
   EXPECT_EQ(result.summary->replay().completed(), 4);
 }
 
+// The second pass would read what the first one emptied; a drive answers that without looking.
+TEST(ReplayerTest, WhatAFurtherPassReadsIsNotDiscarded) {
+  const std::vector<IoRecord> session = {Read(1'000, 90'000, 0, 4096),
+                                         Io(Op::kDiscard, 100'000, 200'000, 0, 10 * 4096),
+                                         Io(Op::kDiscard, 300'000, 400'000, 0, 4096)};
+  ReplayOptions options;
+  options.trace_path = TempTrace("discards.tape", session);
+  options.engine = "simulated";
+  const auto replayed = [&] {
+    options.result_path = FreshPath("discards-result.tape");
+    const auto outcome = Replay(options);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    std::vector<std::pair<uint64_t, uint64_t>> discards;
+    for (const IoRecord& io : ReadTrace(options.result_path).records) {
+      if (io.op == Op::kDiscard) discards.emplace_back(io.lba->sectors, io.bytes);
+    }
+    return discards;
+  };
+  EXPECT_THAT(replayed(), ElementsAre(Pair(0, 10 * 4096), Pair(0, 4096)));
+  options.loops = 2;
+  EXPECT_THAT(replayed(), ElementsAre(Pair(8, 9 * 4096), Pair(8, 9 * 4096)));
+}
+
 TEST(ReplayerTest, WhatADeviceThatIsLeftOutDidIsNoReasonToRefuse) {
   IoRecord erase = Io(Op::kSecureErase, 1'000, 2'000, 0, 4096);
   IoRecord read = Read(3'000, 4'000);
