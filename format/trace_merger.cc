@@ -36,15 +36,16 @@ int64_t Difference(int64_t a, int64_t b) {
 // Linux gives no pid from here on (PID_MAX_LIMIT, include/linux/threads.h).
 constexpr uint32_t kPidsInARange = uint32_t{1} << 22;
 
-// Gives each range of pids of each machine one of its own: those of Linux that of the machine's
-// number, and further ones, of a trace that was merged itself, what is free behind these.
-class PidRanges {
+// Gives each number that a machine's traces have (of a range of pids, of a machine within a trace
+// that was merged itself) one of its own: 0 the machine's, and further ones what is free behind
+// these.
+class OwnNumbers {
  public:
-  explicit PidRanges(uint32_t machines) : machines_(machines), next_(machines) {}
-  uint32_t RangeOf(uint32_t machine, uint32_t range) {
-    if (machines_ == 1) return range;
-    if (range == 0) return machine;
-    const auto [known, added] = further_.try_emplace({machine, range}, next_);
+  explicit OwnNumbers(uint32_t machines) : machines_(machines), next_(machines) {}
+  uint32_t Of(uint32_t machine, uint32_t number) {
+    if (machines_ == 1) return number;
+    if (number == 0) return machine;
+    const auto [known, added] = further_.try_emplace({machine, number}, next_);
     next_ += added;
     return known->second;
   }
@@ -90,7 +91,7 @@ class Source : public TraceObserver {
 
   // Reads the first record; what stands before it is written at once, so that nothing is held.
   Status Begin(TraceWriter* writer, std::vector<uint32_t> devices, int64_t shift_ns,
-               uint32_t machine, PidRanges* all_ranges) {
+               uint32_t machine, OwnNumbers* all_ranges) {
     writer_ = writer;
     devices_ = std::move(devices);
     shift_ns_ = shift_ns;
@@ -132,7 +133,7 @@ class Source : public TraceObserver {
     const uint32_t range = pid / kPidsInARange;
     auto known = ranges_.find(range);
     if (known == ranges_.end()) {
-      known = ranges_.emplace(range, all_ranges_->RangeOf(machine_, range)).first;
+      known = ranges_.emplace(range, all_ranges_->Of(machine_, range)).first;
     }
     return known->second * kPidsInARange + pid % kPidsInARange;
   }
@@ -178,7 +179,7 @@ class Source : public TraceObserver {
   std::vector<uint32_t> devices_;  // place in the merged header
   int64_t shift_ns_ = 0;
   uint32_t machine_ = 0;
-  PidRanges* all_ranges_ = nullptr;
+  OwnNumbers* all_ranges_ = nullptr;
   std::map<uint32_t, uint32_t> ranges_;
   IoRecord record_;
   bool has_record_ = false;
@@ -264,6 +265,7 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
   merged.clear_devices();
   // Of each merged device: whose it is, by the first source of its host, and what it was there.
   std::vector<std::pair<size_t, const proto::Device*>> origins;
+  OwnNumbers machine_numbers(machines);
   for (size_t i = 0; i < sources.size(); ++i) {
     const proto::Header& header = sources[i]->header();
     const size_t host = FirstOfHost(sources, i);
@@ -282,6 +284,7 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
                       [&](const auto& other) { return other.name() == device.name(); });
       proto::Device* const added = merged.add_devices();
       *added = device;
+      added->set_machine(machine_numbers.Of(machine_of[i], device.machine()));
       if (named) {
         added->set_name(device.name() + "." + std::to_string(i + 1));
         report.renamed.push_back(device.name() + " of " + from_paths[i] + " is " + added->name());
@@ -295,7 +298,7 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,
                    TraceWriter::Create(to_path, merged, options));
-  PidRanges pid_ranges(machines);
+  OwnNumbers pid_ranges(machines);
   for (size_t i = 0; i < sources.size(); ++i) {
     RETURN_IF_ERROR(sources[i]->Begin(writer.get(), devices[i], report.shifts_ns[i], machine_of[i],
                                       &pid_ranges));

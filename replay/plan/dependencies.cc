@@ -22,11 +22,7 @@ constexpr int kGoings = 64;
 
 // By what a thread is known. Without an id, its program's; without both, all are one.
 constexpr uint64_t kPrograms = uint64_t{1} << 40;
-
-uint64_t ThreadOf(const IoRecord& io) {
-  if (io.pid) return *io.pid;
-  return io.process ? kPrograms + *io.process : 2 * kPrograms;
-}
+constexpr uint64_t kMachines = 4 * kPrograms;
 
 uint64_t LogOf(const IoRecord& io) { return 3 * kPrograms + io.device; }
 
@@ -41,10 +37,30 @@ bool IsCommit(const IoRecord& io) {
 
 }  // namespace
 
-Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains)
-    : max_slots_(max_slots), max_chains_(max_chains) {}
+Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains,
+                           const std::vector<uint32_t>& machine_of_device)
+    : max_slots_(max_slots), max_chains_(max_chains), machines_(1) {
+  // Numbered anew: a trace may call them anything.
+  std::unordered_map<uint32_t, uint32_t> known = {{0, 0}};
+  for (const uint32_t machine : machine_of_device) {
+    const auto [number, added] = known.try_emplace(machine, machines_.size());
+    if (added) machines_.emplace_back();
+    devices_.push_back({.machine = number->second});
+  }
+}
 
-uint32_t Dependencies::NewChain(uint64_t thread) {
+Dependencies::Device& Dependencies::DeviceOf(uint32_t index) {
+  if (index >= devices_.size()) devices_.resize(index + 1);
+  return devices_[index];
+}
+
+uint64_t Dependencies::ThreadOf(const IoRecord& io) {
+  const uint64_t machine = MachineOf(io) * kMachines;
+  if (io.pid) return machine + *io.pid;
+  return machine + (io.process ? kPrograms + *io.process : 2 * kPrograms);
+}
+
+uint32_t Dependencies::NewChain(uint64_t thread, uint32_t machine) {
   uint32_t chain = static_cast<uint32_t>(chains_.size());
   if (chain < max_chains_) {
     chains_.emplace_back();
@@ -60,6 +76,7 @@ uint32_t Dependencies::NewChain(uint64_t thread) {
     *oldest = Chain();
   }
   chains_[chain].thread = thread;
+  chains_[chain].machine = machine;
   chain_of_thread_[thread] = chain;
   return chain;
 }
@@ -68,7 +85,7 @@ uint32_t Dependencies::ChainOf(const IoRecord& io) {
   const uint64_t thread = ThreadOf(io);
   const auto known = chain_of_thread_.find(thread);
   if (known != chain_of_thread_.end()) return known->second;
-  const uint32_t chain = NewChain(thread);
+  const uint32_t chain = NewChain(thread, MachineOf(io));
   chains_[chain].born_ns = arrival_ns_;
   births_[born_++ % births_.size()] = chain;
   return chain;
@@ -100,7 +117,7 @@ uint32_t Dependencies::LogFor(const IoRecord& io, uint32_t thread) {
     since_ns = std::max(since_ns, log->told_ns);
   }
   if (SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) return kNone;
-  if (log == nullptr) return NewChain(LogOf(io));
+  if (log == nullptr) return NewChain(LogOf(io), writer.machine);
   log->committing = false;  // also one whose record never came
   return known->second;
 }
@@ -182,8 +199,11 @@ void Dependencies::Happened(uint32_t slot) {
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
   HoldLatest(slot, &chain.last_slot);
-  HoldLatest(slot, &last_completed_);
-  if (done.journal) HoldLatest(slot, &last_journal_);
+  HoldLatest(slot, &machines_[chain.machine].any);
+  if (done.journal) {
+    HoldLatest(slot, &machines_[chain.machine].journal);
+    HoldLatest(slot, &DeviceOf(done.device).journal);
+  }
   if (!done.commit) {
     CommitWrites* const writes = done.journal ? WritesOf(done.commit_number) : nullptr;
     if (writes != nullptr) {
@@ -252,21 +272,34 @@ void Dependencies::Name(uint32_t slot, Chain* chain) {
   Tell(slot, chain);
 }
 
+// Whether it is of a journal that was written on this device: also one whose record went to another
+// disk of the same array.
+bool Dependencies::IsJournalOf(const Commit& commit, uint32_t device) const {
+  const std::vector<uint32_t>& devices = chains_[slots_[commit.slot].chain].journal_on;
+  return std::ranges::find(devices, device) != devices.end();
+}
+
 // The first commit that began after the chain's sync write had completed: only then does a file
 // system write down where new data are. Without one, the first that began after it arrived. The
-// first is the one that ended first.
+// first is the one that ended first. Of another device's journal only if there is none of this one.
 const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const {
-  const Commit* after_complete = nullptr;
-  const Commit* after_arrival = nullptr;
-  const auto take = [this](const Commit& commit, const Commit** first) {
-    if (*first == nullptr || IsLater((*first)->slot, commit.slot)) *first = &commit;
+  const auto better = [&](const Commit& a, const Commit& b) {
+    const auto rank = [&](const Commit& commit) {
+      return std::pair(!IsJournalOf(commit, chain.synced_device),
+                       commit.from_ns < chain.last_complete_ns);
+    };
+    return rank(a) != rank(b) ? rank(a) < rank(b) : IsLater(b.slot, a.slot);
   };
+  const Commit* first = nullptr;
   for (const Commit& commit : commits_) {
-    if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns) continue;
-    if (commit.from_ns >= chain.last_complete_ns) take(commit, &after_complete);
-    if (commit.from_ns >= chain.synced_ns) take(commit, &after_arrival);
+    if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns ||
+        commit.from_ns < std::min(chain.synced_ns, chain.last_complete_ns) ||
+        chains_[slots_[commit.slot].chain].machine != chain.machine) {
+      continue;
+    }
+    if (first == nullptr || better(commit, *first)) first = &commit;
   }
-  return after_complete != nullptr ? after_complete : after_arrival;
+  return first;
 }
 
 // Of a commit record the copy that the chain asked for, or the first one.
@@ -288,7 +321,8 @@ uint32_t Dependencies::EndOfStarted(const Chain& chain) const {
   uint32_t last = kNone;
   for (size_t i = 0; i < std::min(born_, births_.size()); ++i) {
     const Chain& started = chains_[births_[i]];
-    if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || !started.works) {
+    if (started.born_ns <= chain.arrival_ns || started.last_slot == kNone || !started.works ||
+        started.machine != chain.machine) {
       continue;
     }
     const uint32_t end = EndOf(started);
@@ -391,9 +425,10 @@ const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
 // writes are complete; who waits for them after it thought goes on just then more often than at
 // other times. Counts both, and tells the thread of them.
 bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
-  if (last_journal_ == kNone) return false;
-  const Slot& last = slots_[last_journal_];
-  if (last.commit_number == 0 || last.device != device) return false;
+  const uint32_t last_journal = DeviceOf(device).journal;
+  if (last_journal == kNone) return false;
+  const Slot& last = slots_[last_journal];
+  if (last.commit_number == 0) return false;
   const auto count = [](bool at_once, int* all, int* those) {
     ++*all;
     if (at_once) ++*those;
@@ -419,22 +454,33 @@ bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
   return true;
 }
 
-// The journal write that completed just before an I/O that nothing else explains: its thread waited
-// for that. What it waits for of a commit that others asked for is whichever is under way then.
-void Dependencies::NameJustEnded(bool journal, Chain* chain, JournalWait* wait) {
-  if (last_journal_ == kNone) return;
-  const Slot& last = slots_[last_journal_];
-  const int64_t since_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
+// The journal write that completed just before an I/O that nothing else explains, if any: of the
+// I/O's device before that of another one.
+uint32_t Dependencies::JustEnded(bool journal, uint32_t device, const Chain& chain) const {
   // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
   // woken by that takes longer, since it has work to do after a commit.
-  if (last.complete_ns <= chain->told_ns || since_ns > (journal ? 2 * kWakeNs : kWakeNs)) return;
+  const int64_t woken_ns = journal ? 2 * kWakeNs : kWakeNs;
+  for (const uint32_t slot : {devices_[device].journal, machines_[chain.machine].journal}) {
+    if (slot == kNone || slots_[slot].complete_ns <= chain.told_ns) continue;
+    if (SaturatingSubtract(arrival_ns_, slots_[slot].complete_ns) <= woken_ns) return slot;
+  }
+  return kNone;
+}
+
+// Its thread waited for that. What it waits for of a commit that others asked for is whichever is
+// under way then.
+void Dependencies::NameJustEnded(bool journal, uint32_t device, Chain* chain, JournalWait* wait) {
+  const uint32_t slot = JustEnded(journal, device, *chain);
+  if (slot == kNone) return;
+  const Slot& last = slots_[slot];
+  const int64_t since_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
   const CommitWrites* const writes = WritesOf(last.commit_number);
   const bool of_asked = last.commit && writes != nullptr && writes->asked;
   if (last.commit_number == 0 || (last.commit && !of_asked)) {
-    Name(last_journal_, chain);
+    Name(slot, chain);
     return;
   }
-  *wait = {.slot = last_journal_};
+  *wait = {.slot = slot};
   if (last.commit) {
     wait->how = kToTheEnd;
   } else {
@@ -446,7 +492,7 @@ void Dependencies::NameJustEnded(bool journal, Chain* chain, JournalWait* wait) 
     chain->shares_blocks = true;
     chain->goes_on_ns = since_ns;
   }
-  Tell(last_journal_, chain);
+  Tell(slot, chain);
 }
 
 // What an I/O that nothing else explains has waited for, of other threads.
@@ -470,8 +516,10 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
       writes.others_flush = true;
     }
   }
-  if (!journal && chain->synced && PausedFirst(io.device, chain)) wait = {.slot = last_journal_};
-  if (unexplained()) NameJustEnded(journal, chain, &wait);
+  if (!journal && chain->synced && PausedFirst(io.device, chain)) {
+    wait = {.slot = DeviceOf(io.device).journal};
+  }
+  if (unexplained()) NameJustEnded(journal, io.device, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
   // What it changes may lie in a block that the journal is writing, or not: as it did before.
   if (commit != nullptr && chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
@@ -553,13 +601,10 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   }
 
   const bool goes_on_writing = within || (journal && !begins);
-  if (goes_on_writing && last_completed_ != kNone && WaitedToBeTaken(chain)) {
-    Tell(last_completed_, &chain);
-  }
+  const uint32_t last = machines_[chain.machine].any;
+  if (goes_on_writing && last != kNone && WaitedToBeTaken(chain)) Tell(last, &chain);
   if (begins || !chain.any_completed || !IsForeground(io)) {
-    if (!asked && last_completed_ != kNone && slots_[last_completed_].complete_ns > chain.told_ns) {
-      Name(last_completed_, &chain);
-    }
+    if (!asked && last != kNone && slots_[last].complete_ns > chain.told_ns) Name(last, &chain);
   } else if (!within) {
     NameOthers(io, &chain);
   }
@@ -577,6 +622,10 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   }
   chain.synced = IsSyncWrite(io) && !journal;
   chain.synced_ns = arrival_ns_;
+  chain.synced_device = io.device;
+  if (journal && std::ranges::find(chain.journal_on, io.device) == chain.journal_on.end()) {
+    chain.journal_on.push_back(io.device);
+  }
   chain.arrival_ns = arrival_ns_;
   chain.issue_ns = io.issue_ns.value_or(arrival_ns_);
   if (wait_.part != CommitPart::kNone) {

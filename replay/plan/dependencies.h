@@ -22,13 +22,17 @@ namespace blktape {
 // own, too, as if a thread of the device wrote it. Of those who wait for such a commit, some file
 // systems let all but who wrote it flush afterwards: so each does whose copy the replay leaves out.
 //
+// Of several machines in one trace none waits for another's I/O.
+//
 // An I/O that others may wait for has a slot, free again once nobody can name it any more. Memory:
 // at most `max_slots` I/Os and `max_chains` threads; an I/O beyond that gates nothing. Of more
 // threads, the one that was silent for longest gives its chain to the new one. Pure, not
 // thread-safe.
 class Dependencies {
  public:
-  Dependencies(uint32_t max_slots, uint32_t max_chains);
+  // `machine_of_device`: by the index of a record's device; one beyond is of machine 0.
+  Dependencies(uint32_t max_slots, uint32_t max_chains,
+               const std::vector<uint32_t>& machine_of_device = {});
 
   // Of a commit that may be shared.
   enum class CommitPart : uint8_t { kNone, kBegins, kWithin, kEnds, kWhole };
@@ -138,6 +142,7 @@ class Dependencies {
   };
   struct Chain {
     uint64_t thread = 0;
+    uint32_t machine = 0;
     uint64_t last_seen = 0;
     int64_t born_ns = 0;           // its first arrival
     int64_t arrival_ns = 0;        // its last one
@@ -145,14 +150,16 @@ class Dependencies {
     uint32_t last_slot = kNone;    // of its I/Os, the one that completed last
     std::vector<uint32_t> untold;  // slots that completed since its last arrival
     bool any_completed = false;
-    int64_t last_complete_ns = 0;  // of its own
-    int64_t told_ns = INT64_MIN;   // latest completion it was told of
-    bool synced = false;           // its last I/O was a sync write, not to a journal
-    int64_t synced_ns = 0;         // when that arrived
-    bool works = false;            // it has done more than write to a journal
-    uint32_t out = 0;              // of its I/Os with a slot, those not complete
-    bool committing = false;       // a journal's thread, until its commit record completes
-    bool committed = false;        // it has written a commit record
+    int64_t last_complete_ns = 0;      // of its own
+    int64_t told_ns = INT64_MIN;       // latest completion it was told of
+    bool synced = false;               // its last I/O was a sync write, not to a journal
+    int64_t synced_ns = 0;             // when that arrived
+    uint32_t synced_device = 0;        // and where
+    bool works = false;                // it has done more than write to a journal
+    uint32_t out = 0;                  // of its I/Os with a slot, those not complete
+    std::vector<uint32_t> journal_on;  // the devices of its journal writes
+    bool committing = false;           // a journal's thread, until its commit record completes
+    bool committed = false;            // it has written a commit record
     Writes writes = Writes::kUnknown;
     // Arrival of the first I/O of the commit under way, or of the last one.
     int64_t commit_from_ns = INT64_MIN;
@@ -189,13 +196,25 @@ class Dependencies {
     uint32_t slot = kNone;
     uint32_t how = 0;
   };
+  // What completed last.
+  struct Machine {
+    uint32_t any = kNone;
+    uint32_t journal = kNone;
+  };
+  struct Device {
+    uint32_t machine = 0;
+    uint32_t journal = kNone;
+  };
   struct Flush {
     uint32_t device = 0;
     int64_t issue_ns = 0;
     int64_t complete_ns = INT64_MIN;
   };
 
-  uint32_t NewChain(uint64_t thread);
+  Device& DeviceOf(uint32_t index);
+  uint32_t MachineOf(const IoRecord& io) { return DeviceOf(io.device).machine; }
+  uint64_t ThreadOf(const IoRecord& io);
+  uint32_t NewChain(uint64_t thread, uint32_t machine);
   uint32_t ChainOf(const IoRecord& io);
   uint32_t LogFor(const IoRecord& io, uint32_t thread);
   std::optional<uint32_t> TakeSlot();
@@ -212,10 +231,12 @@ class Dependencies {
   CommitWrites* WritesOf(uint64_t commit);
   const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
   bool PausedFirst(uint32_t device, Chain* chain);
-  void NameJustEnded(bool journal, Chain* chain, JournalWait* wait);
+  uint32_t JustEnded(bool journal, uint32_t device, const Chain& chain) const;
+  void NameJustEnded(bool journal, uint32_t device, Chain* chain, JournalWait* wait);
   void NameOthers(const IoRecord& io, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
+  bool IsJournalOf(const Commit& commit, uint32_t device) const;
   const Commit* CommitAfter(const Chain& chain) const;
   bool WaitedToBeTaken(const Chain& chain) const;
   void WaitedForOwnCommit(uint32_t thread);
@@ -239,8 +260,8 @@ class Dependencies {
   uint64_t arrivals_ = 0;
   uint64_t added_ = 0;
   bool no_fua_ = false;
-  uint32_t last_completed_ = kNone;  // of all
-  uint32_t last_journal_ = kNone;    // of a journal's writes
+  std::vector<Machine> machines_;
+  std::vector<Device> devices_;
   // The last ones, in rings.
   std::array<Commit, 64> commits_;
   size_t next_commit_ = 0;

@@ -20,6 +20,12 @@ bool ChangesData(Op op) { return op != Op::kRead && op != Op::kFlush; }
 
 bool IsZoneOp(Op op) { return op >= Op::kZoneReset; }
 
+std::vector<uint32_t> MachineOfDevice(const proto::Header& header) {
+  std::vector<uint32_t> machines;
+  for (const proto::Device& device : header.devices()) machines.push_back(device.machine());
+  return machines;
+}
+
 }  // namespace
 
 Result<Unsupported> ParseUnsupported(std::string_view name) {
@@ -33,7 +39,8 @@ Result<Unsupported> ParseUnsupported(std::string_view name) {
 Plan::Plan(RecordStream* stream, PlanOptions options)
     : stream_(stream),
       options_(std::move(options)),
-      schedule_(options_.speed, options_.idle_cap_ns) {}
+      schedule_(options_.speed, options_.idle_cap_ns),
+      dependencies_(kMaxGateSlots, kMaxChains, MachineOfDevice(stream->header())) {}
 
 const char* Plan::SkipReason(const PlanOptions& options, const IoRecord& io) {
   if ((io.flags & kFlagDerived) != 0) return "derived flush, left to the kernel";

@@ -154,7 +154,7 @@ class Plan {
   const PlanOptions options_;
   Schedule schedule_;
   CompletionOrder order_{kMaxGateSlots};
-  Dependencies dependencies_{kMaxGateSlots, kMaxChains};
+  Dependencies dependencies_;
   PlanCounts counts_;
   std::vector<uint32_t> gates_;  // to be named before or with the next I/O
   // An I/O behind the kGates steps that precede it, and its copies.

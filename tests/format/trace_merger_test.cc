@@ -120,6 +120,25 @@ TEST_F(TraceMergerTest, WhatStandsBeforeTheFirstRecordMovesToTheClockOfTheFirstT
   EXPECT_FALSE(back.summary->recovered());
 }
 
+TEST_F(TraceMergerTest, DevicesTellOfWhichMachineTheyAre) {
+  const auto machines = [&](const std::vector<std::string>& paths, MergeClock clock) {
+    const auto report = Merge(paths, clock);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    Merged();
+    std::filesystem::rename(out_, folder_ + "/before.tape");
+    std::vector<uint32_t> found;
+    for (const proto::Device& device : header_.devices()) found.push_back(device.machine());
+    return found;
+  };
+  const std::vector<std::string> paths = {OfHost("ada", 1000), OfHost("bert", 2000),
+                                          OfHost("ada", 3000)};
+  EXPECT_THAT(machines(paths, MergeClock::kSame), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(machines(paths, MergeClock::kWall), ElementsAre(0, 0, 1, 1));
+  // One that was merged itself, and a further one.
+  EXPECT_THAT(machines({folder_ + "/before.tape", OfHost("carl", 4000)}, MergeClock::kWall),
+              ElementsAre(0, 0, 2, 2, 1, 1));
+}
+
 // A closed replay makes a chain of what one thread did.
 TEST_F(TraceMergerTest, ThreadsOfTwoMachinesAreTwo) {
   const std::vector<std::string> paths = {OfHost("ada", 1000), OfHost("bert", 2000),

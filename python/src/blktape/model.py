@@ -75,6 +75,7 @@ class Device(_OfMessage):
     path: str
     transport: str
     hardware_queues: int | None
+    machine: int  # of a trace merged of several machines: devices with one number are of one
 
 
 @dataclass(frozen=True)

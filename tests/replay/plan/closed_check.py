@@ -38,8 +38,8 @@ def arrival(io):
     return io["queue"] if io["queue"] is not None else io["issue"]
 
 
-def thread_of(io):
-    return ("thread", io["pid"]) if io["pid"] is not None else ("process", io["process"])
+def thread_of(io, machine):
+    return (machine, "thread", io["pid"]) if io["pid"] is not None else (machine, "process", io["process"])
 
 
 def is_foreground(io):
@@ -102,8 +102,10 @@ def seen(trace, without_fua):
 
 
 class Thread:
-    def __init__(self, born):
+    def __init__(self, born, machine):
         self.born = born        # arrival of its first I/O
+        self.machine = machine
+        self.journal_on = set()     # devices of its journal writes
         self.last = None        # its last I/O, by arrival
         self.latest = None      # when its last I/O arrived and was issued, also of a log
         self.ended = None       # its I/O that completed last
@@ -133,9 +135,9 @@ class Thread:
         self.named = completion if self.named is None else max(self.named, completion)
 
 
-def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
+def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
     """Yields a Wait for each record that is replayed (`replayed(io)`), and each copy of it; `gates` are without those of
-    the I/Os before it in its thread's chain."""
+    the I/Os before it in its thread's chain. `machine_of`: of devices; absent: all are of one."""
     trace, _ = with_idle_cap(trace, idle_cap_ns)
     saw = seen(trace, without_fua)
     when = lambda n: (saw[n][0], n)  # of several at the same time the one that arrived last is last
@@ -148,16 +150,22 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
     written = {}                              # of commits with something before the record: journal, began, end, recorded
     asked_for = set()                         # commits with something before the record that somebody waited for
     begun = 0
-    last_of_all = last_journal = None
+    last_of_all, last_journal = {}, {}        # by machine; by machine and by device
+    last_to_end = lambda *those: max((x for x in those if x is not None), key=when)
+    at_machine = lambda io: (machine_of or {}).get(io["device"], 0)
 
     def commit_after(thread):
         """The record of the commit that the thread waited for after a sync write, its last I/O."""
         ended = saw[thread.ended][0]
-        later = sorted((commit for commit in commits if commit[1] > ended), key=lambda commit: commit[1:])
-        for since in (ended, arrival(thread.last[1])):
-            for began, _, ordinal in later:
-                if began >= since:
-                    return ordinal
+        later = sorted((commit for commit in commits if commit[1] > ended and
+                        threads[chain_of[commit[2]]].machine == thread.machine), key=lambda commit: commit[1:])
+        device = thread.last[1]["device"]
+        of_device = [commit for commit in later if device in threads[chain_of[commit[2]]].journal_on]
+        for those in (of_device, later):
+            for since in (ended, arrival(thread.last[1])):
+                for began, _, ordinal in those:
+                    if began >= since:
+                        return ordinal
         return None
 
     def own_copy(thread, ordinal):
@@ -223,9 +231,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
 
     def paused_first(thread, device):
         """Whether it waited, before it thought, for what the journal wrote. Counts whether it may have, and tells it."""
-        if last_journal not in commit_of or trace[last_journal]["device"] != device:
+        if last_journal.get(("device", device)) not in commit_of:
             return False
-        _, beside = writes_after(thread.named, chain_of[last_journal])
+        _, beside = writes_after(thread.named, chain_of[last_journal["device", device]])
         thought = at - thread.named
         at_once = bool(beside) and (not beside["recorded"] or at - beside["end"] <= WOKEN_NS)
         counts = thread.after if beside else thread.apart
@@ -249,10 +257,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
             thread = threads[chain_of[done]]
             thread.in_flight -= 1
             thread.untold.append(done)
-            thread.ended = max((x for x in (thread.ended, done) if x is not None), key=when)
-            last_of_all = max((x for x in (last_of_all, done) if x is not None), key=when)
+            thread.ended = last_to_end(thread.ended, done)
+            last_of_all[thread.machine] = last_to_end(last_of_all.get(thread.machine), done)
             if is_journal_write(trace[done]):
-                last_journal = max((x for x in (last_journal, done) if x is not None), key=when)
+                for where in (("machine", thread.machine), ("device", trace[done]["device"])):
+                    last_journal[where] = last_to_end(last_journal.get(where), done)
             elif is_sync_write(trace[done]):
                 synced.append(thread)
             if is_commit_record(trace[done]):
@@ -267,9 +276,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 writes["end"] = max(x for x in (writes["end"], saw[done][0]) if x is not None)
         if not replayed(io):
             continue
-        doer = threads.get(thread_of(io))
+        machine = at_machine(io)
+        who = thread_of(io, machine)
+        doer = threads.get(who)
         if doer is None:
-            doer = threads[thread_of(io)] = Thread(at)
+            doer = threads[who] = Thread(at, machine)
             births.append(doer)
         journal = is_journal_write(io)
         for done in doer.untold:
@@ -278,11 +289,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
         if doer.wrote_record is not None:
             own_commit = own_copy(doer, doer.wrote_record)
             doer.tell(saw[own_commit[0]][0])
-        key, thread = thread_of(io), doer
+        key, thread = who, doer
         logged = in_log(doer, io)
         if logged:
             key = log_of(io)
-            thread = threads.setdefault(key, Thread(at))
+            thread = threads.setdefault(key, Thread(at, machine))
         chain_of[ordinal] = key
         begins = journal and not thread.committing
         part = None
@@ -308,7 +319,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
             flush = threads[doer.wrote_in].flush_after
             if flush is not None:
                 like, think_ns = flush
-                yield Wait(like, COPIES + ordinal, thread_of(io), [own_commit], think_ns, None, False, None, WRITES, None, 0, True,
+                yield Wait(like, COPIES + ordinal, who, [own_commit], think_ns, None, False, None, WRITES, None, 0, True,
                            0, own_commit)
                 own_commit = (like, COPIES + ordinal)
         gates, writing, how, after, unless = [], None, WRITES, None, None
@@ -334,13 +345,14 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                 gates.append((done, 0))
         if own_commit is not None and not logged:
             gates.append(own_commit)
-        if (part in (WITHIN, ENDS) or journal and not begins) and last_of_all is not None:
+        latest = last_of_all.get(machine)
+        if (part in (WITHIN, ENDS) or journal and not begins) and latest is not None:
             arrived, issued = thread.latest
             if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
-                thread.tell(saw[last_of_all][0])
+                thread.tell(saw[latest][0])
         if thread.ended is None or not is_foreground(io) or begins:
-            if not asked and last_of_all is not None and (thread.named is None or saw[last_of_all][0] > thread.named):
-                name(last_of_all)
+            if not asked and latest is not None and (thread.named is None or saw[latest][0] > thread.named):
+                name(latest)
         elif part is None:
             if not journal:
                 commit = commit_after(thread) if thread.synced else None
@@ -352,25 +364,29 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
                             not unexplained()):
                         unless = gates[-1]
             if not journal and thread.synced and paused_first(thread, io["device"]):
-                writing = chain_of[last_journal]
-            if unexplained() and last_journal is not None:
-                if at - saw[last_journal][0] <= (2 * WOKEN_NS if journal else WOKEN_NS):
-                    record = is_commit_record(trace[last_journal])
-                    if last_journal in commit_of and (not record or commit_of[last_journal] in asked_for):
-                        writing, how = chain_of[last_journal], TO_THE_END if record else WRITES
-                        passed, _ = writes_after(thread.named, writing)
-                        if not record and passed is not None and passed != commit_of[last_journal]:
-                            how = AND_THE_NEXT
-                        thread.tell(saw[last_journal][0])
-                        if not record:
-                            thread.shares_blocks, thread.goes_on_ns = True, at - saw[last_journal][0]
-                    else:
-                        name(last_journal)
+                writing = chain_of[last_journal["device", io["device"]]]
+            just_ended = [last_journal[where] for where in (("device", io["device"]), ("machine", machine))
+                          if where in last_journal] if unexplained() else []
+            just_ended = [one for one in just_ended if at - saw[one][0] <= (2 * WOKEN_NS if journal else WOKEN_NS)]
+            if just_ended:
+                one = just_ended[0]
+                record = is_commit_record(trace[one])
+                if one in commit_of and (not record or commit_of[one] in asked_for):
+                    writing, how = chain_of[one], TO_THE_END if record else WRITES
+                    passed, _ = writes_after(thread.named, writing)
+                    if not record and passed is not None and passed != commit_of[one]:
+                        how = AND_THE_NEXT
+                    thread.tell(saw[one][0])
+                    if not record:
+                        thread.shares_blocks, thread.goes_on_ns = True, at - saw[one][0]
+                else:
+                    name(one)
             if not journal and commit is not None and commit in commit_of and thread.shares_blocks:
                 after = chain_of[commit]
             if not journal and unexplained():
                 started = [end_of(other) for other in births
-                           if other.born > arrival(thread.last[1]) and other.ended is not None and other.works]
+                           if other.machine == machine and other.born > arrival(thread.last[1]) and
+                           other.ended is not None and other.works]
                 started = [end for end in started if saw[end[0]][0] > thread.named]
                 if started:
                     name(*max(started, key=lambda end: when(end[0])))
@@ -389,6 +405,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None):
             thread.synced = asks_for_commit(io)
             thread.last = (ordinal, io)
         thread.latest = (at, io["issue"] if io["issue"] is not None else at)
+        if journal:
+            thread.journal_on.add(io["device"])
         if part:
             commit_of[ordinal] = number
         for copy in range(max(1, len(thread.askers)) if part else 1):

@@ -42,10 +42,11 @@ def fsyncs(rng, at, log_rests):
     return ios, ends
 
 
-def made_up(seed, ios, tick_ns):
+def made_up(seed, ios, tick_ns, disks=("sda",)):
     """Threads that come and go, two journals, a log that programs write, writeback, flushes, all at once; what `dump --csv`
-    would say of it. All times are multiples of the tick."""
-    rng = random.Random(seed)
+    would say of it. All times are multiples of the tick. Of two disks each has a journal, which sometimes writes to the other,
+    too; programs use both."""
+    rng, place = random.Random(seed), random.Random(-1 - seed)
     at = log_rests = 1_000_000_000
     threads = [100 + i for i in range(6)]
     newest = 200
@@ -54,7 +55,8 @@ def made_up(seed, ios, tick_ns):
         at += 1_000 * rng.choice((0, 0, 1, 5, 30, 100, 150, 300, 500, 2_000, 30_000))
         if rng.random() < 0.04:
             of_log, log_rests = fsyncs(rng, at, log_rests)
-            rows += [(queue, queue + waits, queue + took, op, flags, 4096, thread, "program %d" % thread)
+            disk = place.choice(disks)
+            rows += [(queue, queue + waits, queue + took, op, flags, 4096, thread, "program %d" % thread, disk)
                      for queue, took, op, flags, thread, waits in of_log]
         if rng.random() < 0.02:
             newest += 1
@@ -81,14 +83,17 @@ def made_up(seed, ios, tick_ns):
         elif kind > 0.98:
             op = "discard"
         complete = at + (1_000 * rng.choice((20, 60, 100, 200, 390, 800, 5_000, 40_000)) + rng.randrange(1_000))
+        disk = place.choice(disks)
+        if pid in (50, 51) and place.random() < 0.95:
+            disk = disks[(pid - 50) % len(disks)]
         rows.append((at, at + rng.choice((0, 1, 3)) * tick_ns, complete if rng.random() > 0.005 else None, op, flags, size, pid,
-                     process))
+                     process, disk))
     rows.sort(key=lambda row: row[0])
     lines = [",".join(blktape.COLUMNS)]
-    for i, (queue, issue, complete, op, flags, size, pid, process) in enumerate(rows):
+    for i, (queue, issue, complete, op, flags, size, pid, process, disk) in enumerate(rows):
         queue, issue = (time // tick_ns * tick_ns for time in (queue, issue))
         complete = "" if complete is None else max(complete // tick_ns * tick_ns, issue)
-        lines.append(",".join(map(str, (queue, issue, complete, "sda", op, flags, "" if op == "flush" else 8 * i,
+        lines.append(",".join(map(str, (queue, issue, complete, disk, op, flags, "" if op == "flush" else 8 * i,
                                         0 if op == "flush" else size, 0, pid, process, 0))))
     return "\n".join(lines) + "\n"
 
@@ -99,10 +104,10 @@ class ClosedCheckTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def make(self, seed, tick_ns):
+    def make(self, seed, tick_ns, disks=("sda",)):
         text, trace = (os.path.join(self.folder, "made%d.%s" % (seed, ending)) for ending in ("csv", "tape"))
         with open(text, "w", encoding="utf-8") as file:
-            file.write(made_up(seed, 3_000, tick_ns))
+            file.write(made_up(seed, 3_000, tick_ns, disks))
         blktape.ok("import", text, "-o", trace)
         return trace
 
@@ -115,8 +120,9 @@ class ClosedCheckTest(unittest.TestCase):
         for row in blktape.dump(result, "--result"):
             completions[int(row["ordinal"])].append((int(row["queue_ns"]), int(row["complete_ns"])))
         records = closed_check.records(blktape.dump(trace))
+        machine_of = {device["name"]: device.get("machine", 0) for device in blktape.as_json("info", trace)["header"]["devices"]}
         planned = list(closed_check.waits(records, lambda io: "derived" not in io["flags"], without_fua,
-                                          idle_cap_ms and idle_cap_ms * 1_000_000))
+                                          idle_cap_ms and idle_cap_ms * 1_000_000, machine_of))
         # The first is due when the replay starts, and what it thinks before that.
         start = completions[planned[0].ordinal][0][0] - planned[0].think_ns
         replay = closed_check.Replay(planned, start, completions)
@@ -161,6 +167,18 @@ class ClosedCheckTest(unittest.TestCase):
         for seed in range(3):
             with self.subTest(seed=seed):
                 self.check(self.make(seed, tick_ns=1), "emmc-2018", idle_cap_ms=10 if seed % 2 else None)
+
+    def test_two_disks(self):
+        for seed in (20, 21):
+            with self.subTest(seed=seed):
+                self.check(self.make(seed, tick_ns=1, disks=("sda", "sdb")), "emmc-2018")
+
+    def test_two_machines(self):
+        merged = os.path.join(self.folder, "merged.tape")
+        blktape.ok("merge", self.make(30, 1, ("sda", "sdb")), self.make(31, 1, ("sdc", "sdd")), "--clock", "start", "-o", merged)
+        machines = [device.get("machine", 0) for device in blktape.as_json("info", merged)["header"]["devices"]]
+        self.assertEqual(machines, [0, 0, 1, 1])
+        self.check(merged, "emmc-2018")
 
     def test_clocks_that_tick_slowly(self):
         # Many completions at the same time, and at the time of an arrival.

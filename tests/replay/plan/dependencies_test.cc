@@ -47,10 +47,12 @@ class DependenciesTest : public testing::Test {
     std::vector<uint32_t> gate_copies;  // of each gate which copy it is
   };
 
-  Waited Next(uint32_t thread, Op op, int64_t arrival_us, int64_t complete_us, uint32_t flags = 0) {
+  Waited Next(uint32_t thread, Op op, int64_t arrival_us, int64_t complete_us, uint32_t flags = 0,
+              uint32_t device = 0) {
     IoRecord io = Io(op, arrival_us * kUs, complete_us * kUs, 0, 4096);
     io.pid = thread;
     io.flags = flags;
+    io.device = device;
     return Hand(io);
   }
   Waited Hand(const IoRecord& io) {
@@ -234,6 +236,88 @@ TEST_F(DependenciesTest, WithoutAnotherItIsTheCommitThatBeganWhileTheDataWereWri
   Next(7, Op::kWrite, 900, 1'500, kJournal);   // 1
   Next(7, Op::kWrite, 1'510, 3'000, kCommit);  // 2
   EXPECT_THAT(Next(1, Op::kWrite, 9'000, 9'100, kFlagSync).gates, ElementsAre(0, 2));
+}
+
+// Of two disks, each with a journal and its thread.
+TEST_F(DependenciesTest, AThreadWaitsForACommitOfTheDiskThatItWroteTo) {
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync, 0);     // 0
+  Next(7, Op::kWrite, 1'050, 2'000, kJournal, 0);  // 1
+  Next(8, Op::kWrite, 1'060, 1'500, kJournal, 1);  // 2
+  Next(8, Op::kWrite, 1'510, 1'900, kCommit, 1);   // 3: the first one to end
+  Next(7, Op::kWrite, 2'010, 4'000, kCommit, 0);   // 4
+  const Waited next = Next(1, Op::kRead, 5'000, 5'100);
+  EXPECT_THAT(next.gates, ElementsAre(0, 4));
+  EXPECT_EQ(next.think_us, 1'000);
+}
+
+// Of one whose data are on the other disk of an array.
+TEST_F(DependenciesTest, AThreadWaitsForACommitWhoseRecordIsOnAnotherDiskOfTheArray) {
+  Next(7, Op::kWrite, 0, 40, kJournal, 1);        // 0
+  Next(7, Op::kWrite, 50, 100, kCommit, 1);       // 1
+  Next(1, Op::kWrite, 200, 1'000, kFlagSync, 1);  // 2
+  Next(8, Op::kWrite, 1'010, 1'050, kCommit, 2);  // 3: of a disk that belongs to no array
+  Next(7, Op::kWrite, 1'060, 4'000, kCommit, 0);  // 4
+  EXPECT_THAT(Next(1, Op::kRead, 5'000, 5'100, 0, 1).gates, ElementsAre(2, 4));
+}
+
+// A file system may have its journal on a disk of its own.
+TEST_F(DependenciesTest, AThreadWaitsForACommitOfAnotherDiskWhereItsOwnHasNone) {
+  Next(1, Op::kWrite, 0, 1'000, kFlagSync, 0);     // 0
+  Next(7, Op::kWrite, 1'050, 2'000, kJournal, 1);  // 1
+  Next(7, Op::kWrite, 2'010, 4'000, kCommit, 1);   // 2
+  EXPECT_THAT(Next(1, Op::kRead, 5'000, 5'100, 0, 0).gates, ElementsAre(0, 2));
+}
+
+TEST_F(DependenciesTest, WhoWasWokenByAJournalsWriteWasSoByThatOfItsDisk) {
+  for (const uint32_t device : {0, 1}) {  // of one thread each
+    SCOPED_TRACE(device);
+    const size_t first = place_;
+    const int64_t from = 10'000 * device;
+    Next(1 + device, Op::kRead, from, from + 100, 0, device);
+    Next(7, Op::kWrite, from + 1'000, from + 2'000, kCommit, 0);
+    Next(8, Op::kWrite, from + 1'010, from + 2'050, kCommit, 1);
+    EXPECT_THAT(Next(1 + device, Op::kRead, from + 2'100, from + 2'200, 0, device).gates,
+                ElementsAre(first, first + 1 + device));
+  }
+}
+
+// As a program copies from one disk to another.
+TEST_F(DependenciesTest, OrByThatOfAnotherDiskIfItsOwnWroteNothing) {
+  Next(1, Op::kRead, 0, 100, 0, 0);               // 0
+  Next(8, Op::kWrite, 1'000, 2'000, kCommit, 1);  // 1
+  EXPECT_THAT(Next(1, Op::kRead, 2'100, 2'200, 0, 0).gates, ElementsAre(0, 1));
+}
+
+// Devices 0 and 2 are of one machine, 1 is of another.
+TEST(MergedDependenciesTest, NoThreadWaitsForWhatAnotherMachineDid) {
+  Dependencies inferred(64, 8, {0, 9, 0});
+  std::map<uint32_t, int> owner;
+  int place = 0;
+  const auto next = [&](uint32_t thread, uint32_t device, Op op, int64_t arrival_us,
+                        int64_t complete_us, uint32_t flags = 0) {
+    IoRecord io = Io(op, arrival_us * kUs, complete_us * kUs, 0, 4096);
+    io.device = device;
+    io.flags = flags;
+    if (thread != 0) io.pid = thread;
+    inferred.Arrive(io, /*no_fua=*/false);
+    std::vector<uint32_t> slots;
+    inferred.WaitOf(io, &slots);
+    owner[*inferred.Add(io)] = place++;
+    std::vector<int> gates;
+    for (const uint32_t slot : slots) gates.push_back(owner[slot]);
+    std::ranges::sort(gates);
+    return gates;
+  };
+  next(1, 2, Op::kRead, 0, 100);   // 0
+  next(5, 1, Op::kRead, 10, 200);  // 1
+  next(0, 0, Op::kRead, 20, 40);   // 2: without a thread's id
+  next(0, 1, Op::kRead, 30, 50);   // 3: likewise
+  EXPECT_THAT(next(2, 0, Op::kRead, 300, 900), ElementsAre(0)) << "not 1, the last of all";
+  EXPECT_THAT(next(0, 1, Op::kRead, 310, 320), ElementsAre(3)) << "not 2";
+  EXPECT_THAT(next(1, 2, Op::kWrite, 1'000, 1'100, kFlagSync), ElementsAre(0, 4));  // 6: began 4
+  next(6, 1, Op::kWrite, 1'110, 1'150, kCommit);                                    // 7
+  next(7, 1, Op::kRead, 1'160, 1'170);                                              // 8: is new
+  EXPECT_THAT(next(1, 2, Op::kRead, 5'000, 5'100), ElementsAre(6)) << "neither 7 nor 8";
 }
 
 // Unmounting writes the superblock, which is metadata, once the journal's thread has committed.
