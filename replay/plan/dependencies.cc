@@ -199,10 +199,14 @@ void Dependencies::Happened(uint32_t slot) {
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
   HoldLatest(slot, &chain.last_slot);
-  HoldLatest(slot, &machines_[chain.machine].any);
+  LastDone& of_machine = machines_[chain.machine];
+  HoldLatest(slot, &of_machine.any);
+  HoldLatest(slot, &devices_[done.device].last.any);
   if (done.journal) {
-    HoldLatest(slot, &machines_[chain.machine].journal);
-    HoldLatest(slot, &DeviceOf(done.device).journal);
+    HoldLatest(slot, &of_machine.journal);
+    for (const uint32_t device : chain.journal_on) {
+      HoldLatest(slot, &devices_[device].last.journal);
+    }
   }
   if (!done.commit) {
     CommitWrites* const writes = done.journal ? WritesOf(done.commit_number) : nullptr;
@@ -272,34 +276,30 @@ void Dependencies::Name(uint32_t slot, Chain* chain) {
   Tell(slot, chain);
 }
 
-// Whether it is of a journal that was written on this device: also one whose record went to another
-// disk of the same array.
-bool Dependencies::IsJournalOf(const Commit& commit, uint32_t device) const {
-  const std::vector<uint32_t>& devices = chains_[slots_[commit.slot].chain].journal_on;
-  return std::ranges::find(devices, device) != devices.end();
+// Whether it writes a journal on this device: perhaps to other disks of the same array, too.
+bool Dependencies::IsJournalOf(const Chain& chain, uint32_t device) {
+  return std::ranges::find(chain.journal_on, device) != chain.journal_on.end();
 }
 
 // The first commit that began after the chain's sync write had completed: only then does a file
 // system write down where new data are. Without one, the first that began after it arrived. The
-// first is the one that ended first. Of another device's journal only if there is none of this one.
+// first is the one that ended first. Of another device's journal only where none is known of this
+// one.
 const Dependencies::Commit* Dependencies::CommitAfter(const Chain& chain) const {
-  const auto better = [&](const Commit& a, const Commit& b) {
-    const auto rank = [&](const Commit& commit) {
-      return std::pair(!IsJournalOf(commit, chain.synced_device),
-                       commit.from_ns < chain.last_complete_ns);
-    };
-    return rank(a) != rank(b) ? rank(a) < rank(b) : IsLater(b.slot, a.slot);
+  const bool known = devices_[chain.device].last.journal != kNone;
+  const Commit* after_complete = nullptr;
+  const Commit* after_arrival = nullptr;
+  const auto take = [this](const Commit& commit, const Commit** first) {
+    if (*first == nullptr || IsLater((*first)->slot, commit.slot)) *first = &commit;
   };
-  const Commit* first = nullptr;
   for (const Commit& commit : commits_) {
-    if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns ||
-        commit.from_ns < std::min(chain.synced_ns, chain.last_complete_ns) ||
-        chains_[slots_[commit.slot].chain].machine != chain.machine) {
-      continue;
-    }
-    if (first == nullptr || better(commit, *first)) first = &commit;
+    if (commit.slot == kNone || commit.complete_ns <= chain.last_complete_ns) continue;
+    const Chain& writer = chains_[slots_[commit.slot].chain];
+    if (known ? !IsJournalOf(writer, chain.device) : writer.machine != chain.machine) continue;
+    if (commit.from_ns >= chain.last_complete_ns) take(commit, &after_complete);
+    if (commit.from_ns >= chain.synced_ns) take(commit, &after_arrival);
   }
-  return first;
+  return after_complete != nullptr ? after_complete : after_arrival;
 }
 
 // Of a commit record the copy that the chain asked for, or the first one.
@@ -425,7 +425,7 @@ const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
 // writes are complete; who waits for them after it thought goes on just then more often than at
 // other times. Counts both, and tells the thread of them.
 bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
-  const uint32_t last_journal = DeviceOf(device).journal;
+  const uint32_t last_journal = devices_[device].last.journal;
   if (last_journal == kNone) return false;
   const Slot& last = slots_[last_journal];
   if (last.commit_number == 0) return false;
@@ -454,17 +454,24 @@ bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
   return true;
 }
 
-// The journal write that completed just before an I/O that nothing else explains, if any: of the
-// I/O's device before that of another one.
+// The journal write that completed just before an I/O that nothing else explains, if any: of that
+// I/O's device, or of where its thread was before; of another one only where none is known of
+// these.
 uint32_t Dependencies::JustEnded(bool journal, uint32_t device, const Chain& chain) const {
   // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
   // woken by that takes longer, since it has work to do after a commit.
   const int64_t woken_ns = journal ? 2 * kWakeNs : kWakeNs;
-  for (const uint32_t slot : {devices_[device].journal, machines_[chain.machine].journal}) {
-    if (slot == kNone || slots_[slot].complete_ns <= chain.told_ns) continue;
-    if (SaturatingSubtract(arrival_ns_, slots_[slot].complete_ns) <= woken_ns) return slot;
+  const auto just_ended = [&](uint32_t slot) {
+    return slot != kNone && slots_[slot].complete_ns > chain.told_ns &&
+           SaturatingSubtract(arrival_ns_, slots_[slot].complete_ns) <= woken_ns;
+  };
+  const uint32_t here = devices_[device].last.journal;
+  const uint32_t before = devices_[chain.device].last.journal;
+  for (const uint32_t slot : {here, before}) {
+    if (just_ended(slot)) return slot;
   }
-  return kNone;
+  const uint32_t any = machines_[chain.machine].journal;
+  return here == kNone && before == kNone && just_ended(any) ? any : kNone;
 }
 
 // Its thread waited for that. What it waits for of a commit that others asked for is whichever is
@@ -517,7 +524,7 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
     }
   }
   if (!journal && chain->synced && PausedFirst(io.device, chain)) {
-    wait = {.slot = DeviceOf(io.device).journal};
+    wait = {.slot = devices_[io.device].last.journal};
   }
   if (unexplained()) NameJustEnded(journal, io.device, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
@@ -528,6 +535,19 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   }
   const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
   if (started != kNone) Name(started, chain);
+}
+
+// What completed last: for a commit that begins where its journal is, else of all.
+uint32_t Dependencies::LastBefore(const IoRecord& io, bool begins, const Chain& chain) const {
+  uint32_t last = kNone;
+  const auto take = [&](uint32_t slot) {
+    if (last == kNone || (slot != kNone && IsLater(slot, last))) last = slot;
+  };
+  if (begins) {
+    take(devices_[io.device].last.any);
+    for (const uint32_t device : chain.journal_on) take(devices_[device].last.any);
+  }
+  return last != kNone ? last : machines_[chain.machine].any;
 }
 
 // Whether the I/O before, of the same commit, had to wait for the kernel to take it: what comes
@@ -601,7 +621,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   }
 
   const bool goes_on_writing = within || (journal && !begins);
-  const uint32_t last = machines_[chain.machine].any;
+  const uint32_t last = LastBefore(io, begins, chain);
   if (goes_on_writing && last != kNone && WaitedToBeTaken(chain)) Tell(last, &chain);
   if (begins || !chain.any_completed || !IsForeground(io)) {
     if (!asked && last != kNone && slots_[last].complete_ns > chain.told_ns) Name(last, &chain);
@@ -622,10 +642,8 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   }
   chain.synced = IsSyncWrite(io) && !journal;
   chain.synced_ns = arrival_ns_;
-  chain.synced_device = io.device;
-  if (journal && std::ranges::find(chain.journal_on, io.device) == chain.journal_on.end()) {
-    chain.journal_on.push_back(io.device);
-  }
+  chain.device = io.device;
+  if (journal && !IsJournalOf(chain, io.device)) chain.journal_on.push_back(io.device);
   chain.arrival_ns = arrival_ns_;
   chain.issue_ns = io.issue_ns.value_or(arrival_ns_);
   if (wait_.part != CommitPart::kNone) {

@@ -146,6 +146,7 @@ class Dependencies {
     uint64_t last_seen = 0;
     int64_t born_ns = 0;           // its first arrival
     int64_t arrival_ns = 0;        // its last one
+    uint32_t device = 0;           // and where
     int64_t issue_ns = 0;          // of that I/O
     uint32_t last_slot = kNone;    // of its I/Os, the one that completed last
     std::vector<uint32_t> untold;  // slots that completed since its last arrival
@@ -154,7 +155,6 @@ class Dependencies {
     int64_t told_ns = INT64_MIN;       // latest completion it was told of
     bool synced = false;               // its last I/O was a sync write, not to a journal
     int64_t synced_ns = 0;             // when that arrived
-    uint32_t synced_device = 0;        // and where
     bool works = false;                // it has done more than write to a journal
     uint32_t out = 0;                  // of its I/Os with a slot, those not complete
     std::vector<uint32_t> journal_on;  // the devices of its journal writes
@@ -196,14 +196,15 @@ class Dependencies {
     uint32_t slot = kNone;
     uint32_t how = 0;
   };
-  // What completed last.
-  struct Machine {
+  // What completed last: of all, and of journals' writes. To a device these are of each journal
+  // that has written there, whatever disk they went to.
+  struct LastDone {
     uint32_t any = kNone;
     uint32_t journal = kNone;
   };
   struct Device {
     uint32_t machine = 0;
-    uint32_t journal = kNone;
+    LastDone last = {};
   };
   struct Flush {
     uint32_t device = 0;
@@ -236,7 +237,8 @@ class Dependencies {
   void NameOthers(const IoRecord& io, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
-  bool IsJournalOf(const Commit& commit, uint32_t device) const;
+  static bool IsJournalOf(const Chain& chain, uint32_t device);
+  uint32_t LastBefore(const IoRecord& io, bool begins, const Chain& chain) const;
   const Commit* CommitAfter(const Chain& chain) const;
   bool WaitedToBeTaken(const Chain& chain) const;
   void WaitedForOwnCommit(uint32_t thread);
@@ -260,7 +262,7 @@ class Dependencies {
   uint64_t arrivals_ = 0;
   uint64_t added_ = 0;
   bool no_fua_ = false;
-  std::vector<Machine> machines_;
+  std::vector<LastDone> machines_;
   std::vector<Device> devices_;
   // The last ones, in rings.
   std::array<Commit, 64> commits_;

@@ -34,11 +34,11 @@ def main():
     with common.no_halts():
         for workload in options.workloads.split(","):
             with common.Bench() as bench:
-                disk = prediction.make_disk(bench, "memory", prediction.MEMORY, options)
+                disks = prediction.make_disks(bench, "memory", prediction.MEMORY, options)
                 trace, result, seen = (bench.path(name) for name in ("live.tape", "result.tape", "seen.tape"))
-                prediction.live(bench, disk, workload, options.seed, trace)
+                prediction.live(bench, disks, workload, options.seed, trace)
                 for _ in range(options.replays):
-                    prediction.recorded_replay(trace, disk, result, prediction.CLOSED, seen)
+                    prediction.recorded_replay(trace, disks, result, prediction.CLOSED, seen)
                     block_s, waits, unknown = block_layer.compare(result, seen)
                     for model, value in waits.items():
                         offs[model].append(value / block_s - 1)

@@ -18,12 +18,16 @@ the replayer's and the machine's. Live runs repeat (--rounds), and each one's re
 work is not the same I/O twice. Medians are shown, and how far apart the live ones were. `memory:machine` are
 two real disks: loop devices over a file in memory, and over one on the machine's disk by direct I/O. Last come
 the medians over workloads of the figures' absolute values.
+
+`--workloads fsync+copy --pairs 5+10:30+10` is work on two disks at once, recorded together: one program on a disk of
+speed 5, the other on one of 10; and the same on 30 and 10. There is no `block` then.
 """
 
 import argparse
 import contextlib
 import itertools
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -80,8 +84,9 @@ def figures(trace, recording=None):
             "p99": common.percentile(responses, 0.99) / 1e9, "length": (last - first) / 1e9, "ios": len(responses)}
 
 
-def live(bench, disk, workload, seed, trace, file_system="ext4"):
-    point = bench.path("mnt")
+@contextlib.contextmanager
+def mounted(bench, disk, number, file_system):
+    point = bench.path("mnt%d" % number)
     os.makedirs(point, exist_ok=True)
     # It writes zeros where ext4's journal will be. Left to the device, a file below takes their place out instead, and
     # whoever writes there first, which is the live run, waits until the machine's file system has noted it.
@@ -89,35 +94,59 @@ def live(bench, disk, workload, seed, trace, file_system="ext4"):
                    check=True, env={**os.environ, "UNIX_IO_NOZEROOUT": "1"})
     workloads.mount(file_system, disk.device, point)
     try:
-        words = [sys.executable, HERE + "workloads.py"]
-        place = [workload, point, disk.device, "--seed", str(seed), "--file-system", file_system]
-        subprocess.run([*words, "prepare", *place], check=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(trace)
-        blktape.ok("record", "--device", disk.device, "--settle", "3s", "-o", trace, "--",
-                   *test_bed.beside_disks([*words, "work", *place]), timeout_s=900)
+        yield point
     finally:
         subprocess.run(["umount", point], check=True)
+
+
+def side_by_side(commands):
+    """One command that runs them all, and fails if one does."""
+    if len(commands) == 1:
+        return commands[0]
+    begin = "".join("%s & p%d=$!\n" % (shlex.join(command), number) for number, command in enumerate(commands))
+    return ["sh", "-c", begin + " && ".join("wait $p%d" % number for number in range(len(commands)))]
+
+
+def devices(disks):
+    return [word for disk in disks for word in ("--device", disk.device)]
+
+
+def live(bench, disks, workload, seed, trace, file_system="ext4"):
+    """A workload, of those joined by +, on each of the disks, side by side."""
+    words = [sys.executable, HERE + "workloads.py"]
+    with contextlib.ExitStack() as mounts:
+        places = []
+        for number, (name, disk) in enumerate(zip(workload.split("+"), disks, strict=True)):
+            point = mounts.enter_context(mounted(bench, disk, number, file_system))
+            places.append([name, point, disk.device, "--seed", str(seed + number), "--file-system", file_system])
+            subprocess.run([*words, "prepare", *places[-1]], check=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(trace)
+        works = [test_bed.beside_disks([*words, "work", *place]) for place in places]
+        blktape.ok("record", *devices(disks), "--settle", "3s", "-o", trace, "--", *side_by_side(works), timeout_s=900)
     return figures(trace)
 
 
-def replay_words(trace, disk, result, how):
-    return ["replay", trace, "--target", disk.device, "--overwrite", "--yes", "--unsupported", "skip",
-            *(["--closed"] if how == CLOSED else []), "-o", result]
+def replay_words(trace, disks, result, how):
+    recorded = [device["name"] for device in blktape.as_json("info", trace)["header"]["devices"]]
+    targets = ["%s=%s" % (name, disk.device) for name, disk in zip(recorded, disks, strict=True)]
+    return ["replay", trace, *(word for target in targets for word in ("--map", target)), "--overwrite", "--yes",
+            "--unsupported", "skip", *(["--closed"] if how == CLOSED else []), "-o", result]
 
 
-def recorded_replay(trace, disk, result, how, seen):
+def recorded_replay(trace, disks, result, how, seen):
     """Records the replay, too: what recording costs an I/O falls on both, and `seen` has the block layer's times."""
-    blktape.ok("record", "--device", disk.device, "-o", seen, "--", os.path.abspath(blktape.PROGRAM),
-               *replay_words(trace, disk, result, how), accept=(0, 3), timeout_s=900)
+    blktape.ok("record", *devices(disks), "-o", seen, "--", os.path.abspath(blktape.PROGRAM),
+               *replay_words(trace, disks, result, how), accept=(0, 3), timeout_s=900)
 
 
-def replay(bench, trace, disk, how):
+def replay(bench, trace, disks, how):
     result, seen = bench.path("result.tape"), bench.path("seen.tape")
-    recorded_replay(trace, disk, result, how, seen)
+    recorded_replay(trace, disks, result, how, seen)
     found = figures(result, trace)
-    block_s, waits, _ = block_layer.compare(result, seen)
-    found["block"] = found["wait"] * block_s / waits["as it is"]
+    if len(disks) == 1:
+        block_s, waits, _ = block_layer.compare(result, seen)
+        found["block"] = found["wait"] * block_s / waits["as it is"]
     os.unlink(result)
     os.unlink(seen)
     return found
@@ -126,8 +155,8 @@ def replay(bench, trace, disk, how):
 class RealDisk:
     """A loop device over a file of its own that is there in full: in memory, or on the machine's disk by direct I/O."""
 
-    def __init__(self, folder, size_mib, direct, callback):
-        path = os.path.join(folder, "blktape-prediction.%d" % os.getpid())
+    def __init__(self, folder, name, size_mib, direct, callback):
+        path = os.path.join(folder, "blktape-prediction.%d.%s" % (os.getpid(), name))
         callback(os.unlink, path)
         with open(path, "wb") as file:
             block = os.urandom(1 << 20)
@@ -141,11 +170,16 @@ class RealDisk:
         known_disk.set_queue(self.device)
 
 
+def make_disks(bench, name, speeds, options):
+    """One of each of the speeds joined by +."""
+    return [make_disk(bench, "%s%d" % (name, number), speed, options) for number, speed in enumerate(speeds.split("+"))]
+
+
 def make_disk(bench, name, speed, options):
     if speed == MEMORY:
-        return RealDisk(bench.folder, SIZE_MIB, False, bench.callback)
+        return RealDisk(bench.folder, name, SIZE_MIB, False, bench.callback)
     if speed == MACHINE:
-        return RealDisk(options.folder, SIZE_MIB, True, bench.callback)
+        return RealDisk(options.folder, name, SIZE_MIB, True, bench.callback)
     return known_disk.KnownDisk(bench.path(name), SIZE_MIB, SPEEDS[speed], bench.callback, test_bed.on_disks_cpu([]))
 
 
@@ -205,14 +239,14 @@ def compare(label, runs, replays):
 
 
 def predict(bench, workload, pair, options):
-    disks = {name: make_disk(bench, name, speed, options)
-             for name, speed in zip(("fast", "slow"), pair.split(":"))}
+    disks = {name: make_disks(bench, name, speeds, options)
+             for name, speeds in zip(("fast", "slow"), pair.split(":"))}
     runs = {name: [] for name in disks}
     replays = {crossing: [] for crossing in crossings(options.loops, disks)}
     for _ in range(options.rounds):
         # What is compared runs within minutes: a real disk is not the same all day.
-        for name, disk in disks.items():
-            runs[name].append(live(bench, disk, workload, options.seed, bench.path(name + ".tape"), options.file_system))
+        for name, those in disks.items():
+            runs[name].append(live(bench, those, workload, options.seed, bench.path(name + ".tape"), options.file_system))
         for how, source, name in replays:
             replays[how, source, name] += [replay(bench, bench.path(source + ".tape"), disks[name], how)
                                            for _ in range(options.replays)]

@@ -150,22 +150,23 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
     written = {}                              # of commits with something before the record: journal, began, end, recorded
     asked_for = set()                         # commits with something before the record that somebody waited for
     begun = 0
-    last_of_all, last_journal = {}, {}        # by machine; by machine and by device
-    last_to_end = lambda *those: max((x for x in those if x is not None), key=when)
+    last_of_all, last_journal = {}, {}        # by machine and by device
+    last_to_end = lambda *those: max((x for x in those if x is not None), key=when, default=None)
     at_machine = lambda io: (machine_of or {}).get(io["device"], 0)
 
     def commit_after(thread):
         """The record of the commit that the thread waited for after a sync write, its last I/O."""
         ended = saw[thread.ended][0]
-        later = sorted((commit for commit in commits if commit[1] > ended and
-                        threads[chain_of[commit[2]]].machine == thread.machine), key=lambda commit: commit[1:])
         device = thread.last[1]["device"]
-        of_device = [commit for commit in later if device in threads[chain_of[commit[2]]].journal_on]
-        for those in (of_device, later):
-            for since in (ended, arrival(thread.last[1])):
-                for began, _, ordinal in those:
-                    if began >= since:
-                        return ordinal
+        known = ("device", device) in last_journal
+        writers = [threads[chain_of[ordinal]] for _, _, ordinal in commits]
+        later = sorted((commit for commit, writer in zip(commits, writers) if commit[1] > ended and
+                        (device in writer.journal_on if known else writer.machine == thread.machine)),
+                       key=lambda commit: commit[1:])
+        for since in (ended, arrival(thread.last[1])):
+            for began, _, ordinal in later:
+                if began >= since:
+                    return ordinal
         return None
 
     def own_copy(thread, ordinal):
@@ -258,9 +259,10 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             thread.in_flight -= 1
             thread.untold.append(done)
             thread.ended = last_to_end(thread.ended, done)
-            last_of_all[thread.machine] = last_to_end(last_of_all.get(thread.machine), done)
+            for where in (("machine", thread.machine), ("device", trace[done]["device"])):
+                last_of_all[where] = last_to_end(last_of_all.get(where), done)
             if is_journal_write(trace[done]):
-                for where in (("machine", thread.machine), ("device", trace[done]["device"])):
+                for where in (("machine", thread.machine), *(("device", device) for device in thread.journal_on)):
                     last_journal[where] = last_to_end(last_journal.get(where), done)
             elif is_sync_write(trace[done]):
                 synced.append(thread)
@@ -345,7 +347,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                 gates.append((done, 0))
         if own_commit is not None and not logged:
             gates.append(own_commit)
-        latest = last_of_all.get(machine)
+        latest = None
+        if begins:
+            latest = last_to_end(None, *(last_of_all.get(("device", device)) for device in {io["device"], *thread.journal_on}))
+        if latest is None:
+            latest = last_of_all.get(("machine", machine))
         if (part in (WITHIN, ENDS) or journal and not begins) and latest is not None:
             arrived, issued = thread.latest
             if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
@@ -365,8 +371,10 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                         unless = gates[-1]
             if not journal and thread.synced and paused_first(thread, io["device"]):
                 writing = chain_of[last_journal["device", io["device"]]]
-            just_ended = [last_journal[where] for where in (("device", io["device"]), ("machine", machine))
-                          if where in last_journal] if unexplained() else []
+            places = [("device", device) for device in (io["device"], thread.last[1]["device"])]
+            if not any(place in last_journal for place in places):
+                places = [("machine", machine)]
+            just_ended = [last_journal[place] for place in places if place in last_journal] if unexplained() else []
             just_ended = [one for one in just_ended if at - saw[one][0] <= (2 * WOKEN_NS if journal else WOKEN_NS)]
             if just_ended:
                 one = just_ended[0]

@@ -288,6 +288,30 @@ TEST_F(DependenciesTest, OrByThatOfAnotherDiskIfItsOwnWroteNothing) {
   EXPECT_THAT(Next(1, Op::kRead, 2'100, 2'200, 0, 0).gates, ElementsAre(0, 1));
 }
 
+// Two programs that meet by chance are no one's cause.
+TEST_F(DependenciesTest, NoThreadWaitsForTheJournalOfADiskThatItDoesNotUse) {
+  Next(7, Op::kWrite, 0, 100, kCommit, 0);        // 0: each disk has a journal
+  Next(8, Op::kWrite, 10, 110, kCommit, 1);       // 1
+  Next(1, Op::kWrite, 200, 1'000, kFlagSync, 0);  // 2
+  Next(8, Op::kWrite, 1'010, 1'100, kCommit, 1);  // 3
+  EXPECT_THAT(Next(1, Op::kRead, 2'000, 2'100, 0, 0).gates, ElementsAre(2)) << "not for 3";  // 4
+  Next(8, Op::kWrite, 2'900, 3'000, kCommit, 1);                                             // 5
+  EXPECT_THAT(Next(1, Op::kRead, 3'100, 3'200, 0, 0).gates, ElementsAre(4)) << "not for 5";  // 6
+  Next(8, Op::kWrite, 4'000, 5'000, kCommit, 1);                                             // 7
+  EXPECT_THAT(Next(1, Op::kRead, 5'300, 5'400, 0, 1).gates, ElementsAre(6));                 // 8
+  Next(8, Op::kWrite, 5'900, 6'000, kCommit, 1);                                             // 9
+  EXPECT_THAT(Next(1, Op::kRead, 6'100, 6'200, 0, 0).gates, ElementsAre(8, 9))
+      << "it was there before";
+}
+
+TEST_F(DependenciesTest, WithoutAnAskerACommitFollowsWhatItsDiskDidLast) {
+  Next(7, Op::kWrite, 0, 40, kJournal, 0);   // 0
+  Next(7, Op::kWrite, 50, 100, kCommit, 0);  // 1
+  Next(1, Op::kRead, 0, 1'000, 0, 0);        // 2
+  Next(2, Op::kRead, 10, 2'000, 0, 1);       // 3
+  EXPECT_THAT(Next(7, Op::kWrite, 9'000, 9'100, kJournal, 0).gates, ElementsAre(1, 2));
+}
+
 // Devices 0 and 2 are of one machine, 1 is of another.
 TEST(MergedDependenciesTest, NoThreadWaitsForWhatAnotherMachineDid) {
   Dependencies inferred(64, 8, {0, 9, 0});
