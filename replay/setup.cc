@@ -516,6 +516,8 @@ Result<ExpectedTimes> FindExpectedTimes(const ReplayOptions& options, const Plan
   return times;
 }
 
+namespace {
+
 // What discards leave out. Passes over one trace follow each other like the runs of a campaign.
 Result<std::shared_ptr<const KeptBlocks>> FindKept(const ReplayOptions& options,
                                                    const PlanOptions& plan,
@@ -539,6 +541,8 @@ Result<std::shared_ptr<const KeptBlocks>> FindKept(const ReplayOptions& options,
   kept->Finish();
   return std::shared_ptr<const KeptBlocks>(kept);
 }
+
+}  // namespace
 
 Status HashTrace(const ReplayOptions& options, ReplaySetup* setup) {
   if (options.trace_path.empty()) return OkStatus();
