@@ -20,6 +20,9 @@ constexpr int kPausesFirst = 8;
 // Of so many times the earlier ones count half.
 constexpr int kGoings = 64;
 
+// By so many devices, its first ones, a journal is known.
+constexpr size_t kJournalDevices = 64;
+
 // By what a thread is known. Without an id, its program's; without both, all are one.
 constexpr uint64_t kPrograms = uint64_t{1} << 40;
 constexpr uint64_t kMachines = 4 * kPrograms;
@@ -643,7 +646,9 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   chain.synced = IsSyncWrite(io) && !journal;
   chain.synced_ns = arrival_ns_;
   chain.device = io.device;
-  if (journal && !IsJournalOf(chain, io.device)) chain.journal_on.push_back(io.device);
+  if (journal && chain.journal_on.size() < kJournalDevices && !IsJournalOf(chain, io.device)) {
+    chain.journal_on.push_back(io.device);
+  }
   chain.arrival_ns = arrival_ns_;
   chain.issue_ns = io.issue_ns.value_or(arrival_ns_);
   if (wait_.part != CommitPart::kNone) {
