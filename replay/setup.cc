@@ -533,9 +533,9 @@ Result<std::shared_ptr<const KeptBlocks>> FindKept(const ReplayOptions& options,
     ASSIGN_OR_RETURN(const std::unique_ptr<RecordStream> pass,
                      OpenStream(options, /*one_pass=*/true));
     RETURN_IF_ERROR(ForEachRecord(pass.get(), stop, [&](const IoRecord& io, uint64_t) {
-      if (Plan::SkipReason(plan, io) != nullptr) return;
-      if (!follows) kept->Add(io, /*replayed=*/true);
-      if (follows && io.op == Op::kRead) kept->Follow(io);
+      const bool replayed = Plan::SkipReason(plan, io) == nullptr;
+      if (!follows) kept->Add(io, replayed);
+      if (follows && replayed && io.op == Op::kRead) kept->Follow(io);
     }));
   }
   kept->Finish();
