@@ -293,7 +293,9 @@ Result<MergeReport> MergeTraces(const std::vector<std::string>& from_paths,
     if (i == 0) continue;
     merged.set_process_names(MoreTelling(merged.process_names(), header.process_names()));
     for (const std::string& filter : header.filters()) merged.add_filters(filter);
-    if (host == i) merged.set_host(merged.host() + ", " + header.host());
+    if (host == i && !header.host().empty()) {
+      merged.set_host(merged.host() + (merged.host().empty() ? "" : ", ") + header.host());
+    }
   }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> writer,

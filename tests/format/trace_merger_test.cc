@@ -120,6 +120,15 @@ TEST_F(TraceMergerTest, WhatStandsBeforeTheFirstRecordMovesToTheClockOfTheFirstT
   EXPECT_FALSE(back.summary->recovered());
 }
 
+TEST_F(TraceMergerTest, TheHostsThatAreKnownAreNamed) {
+  ASSERT_TRUE(
+      Merge({OfHost("", 500), OfHost("ada", 1000), OfHost("bert", 2000), OfHost("ada", 3000)},
+            MergeClock::kWall)
+          .ok());
+  Merged();
+  EXPECT_EQ(header_.host(), "ada, bert");
+}
+
 TEST_F(TraceMergerTest, DevicesTellOfWhichMachineTheyAre) {
   const auto machines = [&](const std::vector<std::string>& paths, MergeClock clock) {
     const auto report = Merge(paths, clock);
