@@ -16,7 +16,7 @@ constexpr FlagName kFlagNames[] = {
     {kFlagPreflush, "preflush", 'P'},   {kFlagMeta, "meta", 'M'},
     {kFlagReadahead, "readahead", 'A'}, {kFlagDerived, "derived", 'D'},
     {kFlagAtomic, "atomic", 'T'},       {kFlagEmulated, "emulated", 'E'},
-    {kFlagBacklog, "backlog", 'B'},
+    {kFlagBacklog, "backlog", 'B'},     {kFlagMapped, "mapped", 'L'},
 };
 
 }  // namespace

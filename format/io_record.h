@@ -44,12 +44,16 @@ inline constexpr uint32_t kFlagEmulated = 1u << 7;
 // In a replay's result: part of the time from due to submission is the drive's backlog; all of it
 // if backlog_ns is absent, as in older results.
 inline constexpr uint32_t kFlagBacklog = 1u << 8;
+// A write with PREFLUSH that device-mapper has passed on in two steps: an empty bio with its flags,
+// and when that was complete the data without PREFLUSH. So with FUA, too, a disk without FUA has
+// flushed twice before the data.
+inline constexpr uint32_t kFlagMapped = 1u << 9;
 
 // "sync+fua", in the order of the bits; "" for none. Bits without a name are shown together as one
 // hexadecimal number.
 std::string FlagNames(uint32_t flags);
-// The same with one letter per flag, for tables: S F P M A(head) D T(omic) E B; "?" for bits
-// without a name.
+// The same with one letter per flag, for tables: S F P M A(head) D T(omic) E B L(ayer); "?" for
+// bits without a name.
 std::string FlagLetters(uint32_t flags);
 
 // One I/O at request level, as the drive saw it. Times are in ns on the trace's monotonic clock. In

@@ -218,6 +218,23 @@ Result<std::vector<Disk>> BlockDevices::AllPhysical() const {
   return disks;
 }
 
+std::vector<Layer> BlockDevices::LayersOn(const std::vector<Disk>& disks) const {
+  std::vector<Layer> layers;
+  for (const std::string& name : system_->List("/sys/block")) {
+    const std::string folder = "/sys/block/" + name;
+    if (system_->List(folder + "/slaves").empty()) continue;
+    const auto number = ParseDeviceNumber(Text(folder + "/dev").value_or(""));
+    const Result<std::vector<Disk>> below = Under(name);
+    if (!number || !below.ok()) continue;
+    const bool any = std::ranges::any_of(*below, [&](const Disk& one) {
+      return std::ranges::find(disks, one.dev, &Disk::dev) != disks.end();
+    });
+    if (any) layers.push_back({.dev = DevOf(*number), .one_disk = below->size() == 1});
+  }
+  std::ranges::sort(layers, {}, &Layer::dev);
+  return layers;
+}
+
 std::vector<uint32_t> BlockDevices::PartitionsOf(const Disk& disk) const {
   std::vector<uint32_t> devs;
   const std::string folder = "/sys/class/block/" + disk.description.name() + "/";

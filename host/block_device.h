@@ -11,6 +11,13 @@
 
 namespace blktape {
 
+// A device that passes I/O on to disks below it: a volume of LVM, dm-crypt, md.
+struct Layer {
+  uint32_t dev = 0;       // kernel dev_t
+  bool one_disk = false;  // all of it lies on one disk
+  bool operator==(const Layer&) const = default;
+};
+
 // Finds the disks to record in sysfs. A disk is a device with its own request queue. Partitions,
 // LVM, dm-crypt and md are followed down to the disks below them, because a trace shows what the
 // drive saw. Thread-compatible.
@@ -32,6 +39,9 @@ class BlockDevices {
   // Every disk that is backed by hardware and has a medium: no loop, zram, ram, dm, md, optical or
   // floppy drives. kNotFound if there is none.
   Result<std::vector<Disk>> AllPhysical() const;
+
+  // What lies on any of `disks`, on their partitions or on another layer, ascending by number.
+  std::vector<Layer> LayersOn(const std::vector<Disk>& disks) const;
 
   // Device numbers of the partitions of a disk, ascending.
   std::vector<uint32_t> PartitionsOf(const Disk& disk) const;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "capture/assemble/arrival_sorter.h"
+#include "capture/assemble/bio_origins.h"
 #include "capture/assemble/event_merger.h"
 #include "capture/assemble/io_assembler.h"
 #include "capture/source/process_names.h"
@@ -150,11 +151,19 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   }
 
   // EventMerger::Output.
-  void OnOrderedEvent(const BlockEvent& event) override {
+  void OnOrderedEvent(const BlockEvent& ordered) override {
+    BlockEvent event = ordered;
+    if (event.action == BlockAction::kRemap) origins_.Remapped(event);
+    if (origins_.IsLayer(event.device))
+      return origins_.Above(LacksName(event) ? Named(event) : event);
     const std::optional<uint32_t> device = DeviceIndex(event.device);
     if (!device) return;
+    // The name of a process that has moved to another CPU is in the stream of its first CPU, which
+    // may be read after this one.
+    if (LacksName(event)) event = Named(event);
     switch (event.action) {
       case BlockAction::kQueue:
+        origins_.Queued(&event);
         counts_.queued += !event.passthrough;
         break;
       case BlockAction::kIssue:
@@ -173,13 +182,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
       default:
         break;
     }
-    if (LacksName(event)) {
-      // The name of a process that has moved to another CPU is in the stream of its first CPU,
-      // which may be read after this one.
-      assembler_.Add(*device, Named(event));
-    } else {
-      assembler_.Add(*device, event);
-    }
+    assembler_.Add(*device, event);
   }
   void OnMergeLoss(const proto::Loss& loss) override { WriteLossOfDev(loss); }
 
@@ -207,6 +210,8 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
     status_ = OkStatus();
     counts_before_writer_ = counts_;
   }
+
+  void SetLayers(const std::vector<Layer>& layers) { origins_.SetLayers(layers); }
 
   void SetOwnPids(const std::vector<uint32_t>& pids) {
     options_.own_pids = pids;
@@ -316,6 +321,7 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   static constexpr uint32_t kNobody = ~uint32_t{0};
   std::vector<uint32_t> devices_;  // dev_t by place in the header, kNobody once it is gone
   EventMerger merger_;
+  BioOrigins origins_;
   IoAssembler assembler_;
   ProcessNames process_names_;
   ArrivalSorter finished_;  // records of sources that pair themselves
@@ -354,6 +360,7 @@ void CapturePipeline::OnLoss(const proto::Loss& loss) { impl_->Loss(loss); }
 void CapturePipeline::SetWriter(TraceWriter* writer) { impl_->SetWriter(writer); }
 void CapturePipeline::AddDevice(const Disk& device) { impl_->AddDevice(device); }
 void CapturePipeline::RemoveDevice(uint32_t dev) { impl_->RemoveDevice(dev); }
+void CapturePipeline::SetLayers(const std::vector<Layer>& layers) { impl_->SetLayers(layers); }
 void CapturePipeline::SetOwnPids(const std::vector<uint32_t>& pids) { impl_->SetOwnPids(pids); }
 Status CapturePipeline::FlushIfDue() { return impl_->FlushIfDue(); }
 Status CapturePipeline::Finish() { return impl_->Finish(); }

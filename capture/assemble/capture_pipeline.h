@@ -14,6 +14,7 @@
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
+#include "host/block_device.h"
 
 namespace blktape {
 
@@ -87,6 +88,10 @@ class CapturePipeline : public CaptureSink {
   void AddDevice(const Disk& device);
   // From now on events of this dev_t belong to no device, until it is added again.
   void RemoveDevice(uint32_t dev);
+
+  // What lies on the devices from now on: see LiveSource::SetLayers. Of a source that pairs itself
+  // it only tells that their events are no strangers'.
+  void SetLayers(const std::vector<Layer>& layers);
 
   // Replaces own_pids from now on.
   void SetOwnPids(const std::vector<uint32_t>& pids);

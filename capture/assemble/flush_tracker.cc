@@ -4,7 +4,7 @@
 
 namespace blktape {
 
-void FlushTracker::FlaggedQueued(uint64_t sector, int64_t ns, bool own) {
+void FlushTracker::FlaggedQueued(std::optional<uint64_t> sector, int64_t ns, bool own) {
   if (flagged_.size() >= kWaitingMax) flagged_.erase(flagged_.begin());
   flagged_.push_back({.sector = sector, .queue_ns = ns, .own = own});
 }
@@ -25,9 +25,11 @@ void FlushTracker::FlaggedCompleted(uint64_t sector) {
 }
 
 bool FlushTracker::SequenceCompleted(uint64_t sector) {
-  const auto it = std::find_if(flagged_.begin(), flagged_.end(), [&](const Flagged& write) {
-    return write.sector == sector && write.sequenced;
-  });
+  auto it = std::ranges::find_if(
+      flagged_, [&](const Flagged& write) { return write.sector == sector && write.sequenced; });
+  if (it == flagged_.end()) {
+    it = std::ranges::find_if(flagged_, [](const Flagged& write) { return !write.sector; });
+  }
   if (it != flagged_.end()) {
     flagged_.erase(it);
     return false;

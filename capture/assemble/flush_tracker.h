@@ -42,8 +42,9 @@ class FlushTracker {
   static constexpr size_t kWaitingMax = 65'536;
 
   void Ask(const AskedFlush& asked) { asked_.push_back(asked); }
-  // A data write with PREFLUSH or FUA was queued.
-  void FlaggedQueued(uint64_t sector, int64_t ns, bool own);
+  // A data write with PREFLUSH or FUA was queued; without a sector: the empty one with which a
+  // layer above begins it (BlockEvent::of_write).
+  void FlaggedQueued(std::optional<uint64_t> sector, int64_t ns, bool own);
   // Such a write was issued to the drive. `sequenced`: with flushes before or after it, so that it
   // completes a second time.
   void FlaggedIssued(uint64_t sector, bool sequenced);
@@ -69,7 +70,7 @@ class FlushTracker {
 
  private:
   struct Flagged {
-    uint64_t sector = 0;
+    std::optional<uint64_t> sector;
     int64_t queue_ns = 0;
     bool sequenced = true;
     bool own = false;

@@ -137,6 +137,7 @@ void IoAssembler::Queue(uint32_t index, const BlockEvent& event) {
   Device& dev = device(index);
   dev.has_queue = true;
   const bool own = IsOwn(event.pid);
+  if (event.of_write) return dev.flushes.FlaggedQueued(std::nullopt, event.time_ns, own);
   if (!own) output_->OnQueued(event);
   if (event.op == Op::kFlush) {
     FlushTracker& flushes = dev.flushes;
@@ -276,7 +277,7 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
     for (const PendingBio& bio : taken_) {
       if (bio.queue_ns < first->queue_ns) first = &bio;
       request.own = request.own && bio.own;
-      request.io.record.flags |= bio.flags & kFlushFlags;
+      request.io.record.flags |= bio.flags & (kFlushFlags | kFlagMapped);
       if (asker == nullptr ||
           std::pair(bio.own, bio.queue_ns) < std::pair(asker->own, asker->queue_ns)) {
         asker = &bio;
@@ -294,8 +295,9 @@ void IoAssembler::Issue(uint32_t index, const BlockEvent& event) {
   }
   if ((request.io.record.flags & kFlushFlags) != 0) {
     const uint32_t left_to_kernel = request.io.record.flags & kFlushFlags & ~event.flags;
-    const bool sequenced =
-        (request.io.record.flags & kFlagPreflush) != 0 || (left_to_kernel & kFlagFua) != 0;
+    // A layer above has flushed before it.
+    const uint32_t sequences = request.io.record.flags & (kFlagPreflush | kFlagMapped);
+    const bool sequenced = sequences == kFlagPreflush || (left_to_kernel & kFlagFua) != 0;
     for (const PendingBio& bio : taken_) {
       if ((bio.flags & kFlushFlags) != 0) dev.flushes.FlaggedIssued(bio.begin, sequenced);
     }

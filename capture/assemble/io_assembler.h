@@ -46,9 +46,9 @@ struct IoAssemblerOptions {
 // like a bio of a bio-based device), a bio that was never issued.
 //
 // Flushes: a bio without data, with PREFLUSH (an fsync), and the drive's flush that it causes are
-// one record. A flush of the drive that only data writes with PREFLUSH or FUA caused is
-// kFlagDerived. Such a write completes a second time, without bytes, when its flushes are complete;
-// that completion is ignored.
+// one record. A flush of the drive that only data writes with PREFLUSH or FUA caused, here or in a
+// layer above, is kFlagDerived. Such a write completes a second time, without bytes, when its
+// flushes are complete; that completion is ignored.
 //
 // A zone append is issued at the start of its zone and completes at the address where the drive
 // wrote it. This identifies zone appends if the events do not name them. Among several of the same

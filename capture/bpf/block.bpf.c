@@ -22,6 +22,9 @@ const volatile __u64 pid_namespace_dev = 0;
 const volatile __u64 pid_namespace_inode = 0;
 // Changes while we run, as disks come and go.
 volatile struct blktape_device devices[BLKTAPE_MAX_DEVICES];
+// The devices on top of these. Likewise.
+volatile struct blktape_layer layers[BLKTAPE_MAX_LAYERS];
+volatile __u32 layer_count;
 // Threads of the recorder: their bios are not counted. 0: no thread; changes while we run.
 volatile __u32 own_pids[BLKTAPE_OWN_PIDS];
 // Their ids in records, if these differ; 0 until the thread has queued something.
@@ -61,7 +64,8 @@ enum {
   kFlagMeta = 8,
   kFlagReadahead = 16,
   kFlagDerived = 32,
-  kFlagAtomic = 64
+  kFlagAtomic = 64,
+  kFlagMapped = 512
 };
 
 struct {
@@ -136,7 +140,8 @@ struct owner {
   __u64 sector;
   __u32 sectors;  // the range requested; splitting removes its beginning
   __u32 pid;
-  __u32 seen;  // by this many programs of one event, 0 after the last; see PROBE
+  __u32 seen;   // by this many programs of one event, 0 after the last; see PROBE
+  __u32 flags;  // that the bio itself has lost on its way down
 };
 struct owner_set {
   struct owner way[OWNER_WAYS];
@@ -147,6 +152,46 @@ struct {
   __type(key, __u32);
   __type(value, struct owner_set);
 } owners SEC(".maps");
+
+// Who queued the bios of the layers above the disks. Below, threads of the kernel submit many of
+// them: dm-crypt's writes once they are encrypted, what device-mapper writes after a flush. Kept by
+// where they lie, from the bio's queueing, and where they are passed on to, from its remapping, to
+// its queueing there. An entry that is never taken is overwritten some time.
+#define MAX_ORIGINS 16384
+struct place {
+  __u32 dev;
+  __u32 pad;
+  __u64 sector;
+};
+struct origin {
+  __u64 bio;       // here
+  __u64 queue_ns;  // in the topmost layer
+  __u32 pid;
+  __u32 passed_on;  // the bio came from above and is not queued here yet
+  __u32 flushed;    // of a write with PREFLUSH: it was passed on as a flush, which has been queued
+  __u32 seen;       // as in owner
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, MAX_ORIGINS);
+  __type(key, struct place);
+  __type(value, struct origin);
+} origins SEC(".maps");
+
+// The threads whose writes with PREFLUSH are passed on in two steps, of which the first, the flush,
+// is still to come: direct mapped by pid.
+#define PREFLUSH_SLOTS 1024
+struct preflush {
+  __u32 pid;  // 0: none
+  __u32 pad;
+  struct place write;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PREFLUSH_SLOTS);
+  __type(key, __u32);
+  __type(value, struct preflush);
+} preflushes SEC(".maps");
 
 // The pids whose names user space already knows: direct mapped by pid.
 #define NAME_SLOTS 8192
@@ -188,12 +233,25 @@ static __always_inline struct blktape_counters *Counters(void) {
   return bpf_map_lookup_elem(&counters, &cpu);
 }
 
+static __always_inline __u32 DevOf(struct gendisk *disk) {
+  return (__u32)disk->major << 20 | (__u32)disk->first_minor;
+}
+
 // Index of the disk among those to record, or -1.
 static __always_inline int Find(struct gendisk *disk) {
-  __u32 dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+  __u32 dev = DevOf(disk);
   for (__u32 i = 0; i < BLKTAPE_MAX_DEVICES; ++i) {
     if (i >= device_count) return -1;
     if (devices[i].dev == dev) return (int)i;
+  }
+  return -1;
+}
+
+// Index of the device among the layers above them, or -1.
+static __always_inline int FindLayer(__u32 dev) {
+  for (__u32 i = 0; i < BLKTAPE_MAX_LAYERS; ++i) {
+    if (i >= layer_count) return -1;
+    if (layers[i].dev == dev) return (int)i;
   }
   return -1;
 }
@@ -428,6 +486,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
       struct owner *owner = OwnerOf(bio);
       if (owner) {
         pid = owner->pid;
+        flags |= owner->flags;
         start_ns = EarliestNs(bio, owner->queue_ns);
       } else {
         // For bios queued before recording began it cannot be known.
@@ -563,9 +622,101 @@ static __always_inline bool IsOwn(__u32 pid) {
   return 0;
 }
 
+// The same of a thread that is not the current one.
+static __always_inline bool IsKnownOwn(__u32 pid) {
+  for (int i = 0; i < BLKTAPE_OWN_PIDS; ++i) {
+    if (pid != 0 && (pid_namespace_inode ? own_pids_seen[i] : own_pids[i]) == pid) return 1;
+  }
+  return 0;
+}
+
+static __always_inline struct preflush *PreflushOf(__u32 pid) {
+  __u32 slot = pid & (PREFLUSH_SLOTS - 1);
+  return bpf_map_lookup_elem(&preflushes, &slot);
+}
+
+// Whether the flush that a thread passes on to a disk is the first step of a write with PREFLUSH.
+static __always_inline bool IsOfWriteAbove(__u32 pid) {
+  struct preflush *preflush = PreflushOf(pid);
+  if (!preflush || preflush->pid != pid || pid == 0) return 0;
+  preflush->pid = 0;
+  struct origin *write = bpf_map_lookup_elem(&origins, &preflush->write);
+  if (!write || write->pid != pid) return 0;
+  write->flushed = 1;
+  return 1;
+}
+
+// A bio is queued on a layer.
+static __always_inline void LayerQueue(struct bio *bio, __u32 again) {
+  if (layer_count == 0) return;
+  struct place place = {.dev = DevOf(bio->bi_bdev->bd_disk), .sector = bio->bi_iter.bi_sector};
+  int layer = FindLayer(place.dev);
+  if (layer < 0) return;
+  __u32 opf = bio->bi_opf;
+  __u32 bytes = bio->bi_iter.bi_size;
+  // A flush has no place, and is passed on by who asked for it.
+  if (bytes == 0 || OpOf(opf) == kUnknownOp) return;
+  struct origin *known = bpf_map_lookup_elem(&origins, &place);
+  if (known && known->bio == (__u64)bio) {
+    bool seen = known->seen != 0 && known->seen <= again;
+    known->seen = again == LAST_PROGRAM ? 0 : again + 1;
+    if (seen) return;
+    if (known->passed_on) {
+      known->passed_on = 0;
+      return;
+    }
+  }
+  __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  struct origin origin = {.bio = (__u64)bio,
+                          .queue_ns = bpf_ktime_get_ns(),
+                          .pid = pid,
+                          .seen = again == LAST_PROGRAM ? 0 : again + 1};
+  bpf_map_update_elem(&origins, &place, &origin, BPF_ANY);
+  struct preflush *preflush = PreflushOf(pid);
+  if (preflush) {
+    bool comes = HAS(opf, __REQ_PREFLUSH) && layers[layer & (BLKTAPE_MAX_LAYERS - 1)].one_disk;
+    preflush->pid = comes ? pid : 0;
+    preflush->write = place;
+  }
+  IsOwn(pid);  // notes what the kernel calls it
+  struct blktape_counters *counter = Counters();
+  if (want_names && counter) TellName(pid, counter);
+}
+
+// A bio that was queued at sector `from` of `dev` is passed on, or a part of it.
+static __always_inline void Remap(struct bio *bio, __u32 dev, __u64 from, __u32 again) {
+  (void)again;  // the same once more
+  if (layer_count == 0) return;
+  struct place above = {.dev = dev, .sector = from};
+  struct origin *known = bpf_map_lookup_elem(&origins, &above);
+  if (!known) return;
+  struct origin origin = *known;
+  origin.bio = (__u64)bio;
+  origin.passed_on = 1;
+  origin.seen = 0;
+  // To a device or its partition; from a partition to its disk the bio keeps its device.
+  __u32 to = bio->bi_bdev->bd_dev;
+  if (to == dev) to = DevOf(bio->bi_bdev->bd_disk);
+  struct place below = {.dev = to, .sector = bio->bi_iter.bi_sector};
+  bpf_map_update_elem(&origins, &below, &origin, BPF_ANY);
+}
+
+// What begins at a sector, of which only the lower half is told, is passed on by itself.
+static __always_inline void Split(struct bio *bio, __u32 low, __u32 again) {
+  (void)again;
+  if (layer_count == 0) return;
+  struct place rest = {.dev = DevOf(bio->bi_bdev->bd_disk)};
+  if (FindLayer(rest.dev) < 0) return;
+  __u64 sector = bio->bi_iter.bi_sector;
+  rest.sector = (sector & ~(__u64)0xffffffff) | low;
+  if (rest.sector < sector) rest.sector += (__u64)1 << 32;
+  struct origin origin = {.queue_ns = bpf_ktime_get_ns(), .pid = (__u32)bpf_get_current_pid_tgid()};
+  bpf_map_update_elem(&origins, &rest, &origin, BPF_ANY);
+}
+
 static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   int device = Find(bio->bi_bdev->bd_disk);
-  if (device < 0) return;
+  if (device < 0) return LayerQueue(bio, again);
   __u32 opf = bio->bi_opf;
   __u8 op = OpOf(opf);
   if (op == kUnknownOp) return;
@@ -583,14 +734,33 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
   __u32 bytes = bio->bi_iter.bi_size;
   __u64 queue_ns = bpf_ktime_get_ns();
+  bool preflush = HAS(opf, __REQ_PREFLUSH);
+  bool is_flush = bytes == 0 && preflush;
+  bool is_derived = 0;
+  bool flushed = 0;
+  bool counted = !IsOwn(pid);
+  if (want_names) TellName(pid, counter);
+  if (layer_count != 0 && is_flush) {
+    is_derived = IsOfWriteAbove(pid);
+  } else if (layer_count != 0) {
+    struct place place = {.dev = DevOf(bio->bi_bdev->bd_disk), .sector = bio->bi_iter.bi_sector};
+    struct origin *origin = bpf_map_lookup_elem(&origins, &place);
+    if (origin && origin->passed_on && origin->bio == (__u64)bio) {
+      origin->passed_on = 0;
+      pid = origin->pid;
+      counted = !IsKnownOwn(pid);
+      flushed = origin->flushed;
+      // As if nothing were between: queued before its flush.
+      if (flushed) queue_ns = origin->queue_ns;
+    }
+  }
   owner->bio = (__u64)bio;
   owner->pid = pid;
   owner->queue_ns = queue_ns;
   owner->sector = bio->bi_iter.bi_sector;
   owner->sectors = bytes >> 9;
-  bool preflush = HAS(opf, __REQ_PREFLUSH);
-  bool counted = !IsOwn(pid);
-  if (bytes == 0 && preflush) {
+  owner->flags = flushed ? kFlagPreflush | kFlagMapped : 0;
+  if (is_flush && !is_derived) {
     index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending) {
@@ -601,13 +771,12 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
       __sync_fetch_and_add(&pending->count, 1);
     }
     if (counted) __sync_fetch_and_add(&counter->flushes_asked, 1);
-  } else if (counted) {
+  } else if (counted && !is_flush) {
     CountSize(op, bytes, cpu);
-    if (op == kWrite && (preflush || HAS(opf, __REQ_FUA))) {
+    if (op == kWrite && (preflush || flushed || HAS(opf, __REQ_FUA))) {
       __sync_fetch_and_add(&counter->flagged_writes, 1);
     }
   }
-  if (want_names) TellName(pid, counter);
   if (devices[device & (BLKTAPE_MAX_DEVICES - 1)].queues == 0) {
     __u64 key = (__u64)bio;
     // As with tags: a bio that is queued again has completed unseen.
@@ -622,10 +791,11 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
                                  .bytes = bytes,
                                  .pid = pid,
                                  .cpu = cpu,
-                                 .flags = FlagsOf(opf),
+                                 .flags = FlagsOf(opf) | owner->flags,
                                  .prio = bio->bi_ioprio,
-                                 .op = bytes == 0 && preflush ? kFlush : op,
+                                 .op = is_flush ? kFlush : op,
                                  .device = (__u8)device};
+    if (is_derived) entry.flags |= kFlagDerived;
     if (bpf_map_update_elem(&bios, &key, &entry, BPF_ANY) != 0) {
       __sync_fetch_and_add(&counter->bio_table_full, 1);
     }
@@ -669,6 +839,8 @@ PROBE(block_rq_requeue, on_requeue, (struct request * rq), Requeue, rq)
 PROBE(block_rq_complete, on_complete, (struct request * rq, int status, unsigned int nr_bytes),
       Complete, rq, status, nr_bytes)
 PROBE(block_bio_queue, on_bio_queue, (struct bio * bio), BioQueue, bio)
+PROBE(block_bio_remap, on_remap, (struct bio * bio, __u32 dev, __u64 from), Remap, bio, dev, from)
+PROBE(block_split, on_split, (struct bio * bio, unsigned int sector), Split, bio, sector)
 // Attached only when a bio-based device is recorded.
 PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct bio *bio),
       BioComplete, bio)

@@ -5,6 +5,7 @@
 #define BLKTAPE_CAPTURE_BPF_BLOCK_ABI_H_
 
 #define BLKTAPE_MAX_DEVICES 32
+#define BLKTAPE_MAX_LAYERS 64
 #define BLKTAPE_MAX_CPUS 1024
 #define BLKTAPE_OWN_PIDS 8
 #define BLKTAPE_NAME_RING_BYTES (1 << 20)
@@ -23,6 +24,12 @@ struct blktape_device {
   __u32 base;    // its first slot
   __u32 tags;    // slots for tags per hardware queue; one more slot is for its flush request
   __u32 queues;  // 0: bio-based, there are no requests
+};
+
+// A device that passes bios on to disks below it: device-mapper, md.
+struct blktape_layer {
+  __u32 dev;       // as in blktape_device
+  __u32 one_disk;  // all of it lies on one disk
 };
 
 // A request between issue and completion, at (hardware queue, tag). rq is 0 when free.

@@ -102,6 +102,7 @@ class BpfSource : public LiveSource {
   void MarkThread() override;
   Status Add(const Disk& disk) override;
   void Remove(const Disk& disk) override;
+  void SetLayers(const std::vector<Layer>& layers) override;
   // Reading the table of rare sizes is a bpf() call, as is making larger rings.
   std::vector<int> KeptCapabilities() const override { return {CAP_BPF}; }
 
@@ -210,6 +211,20 @@ void BpfSource::Remove(const Disk& disk) {
   }
 }
 
+void BpfSource::SetLayers(const std::vector<Layer>& layers) {
+  auto& shown = skeleton_->bss->layers;
+  const std::atomic_ref count(skeleton_->bss->layer_count);
+  const auto number = static_cast<uint32_t>(std::min<size_t>(layers.size(), BLKTAPE_MAX_LAYERS));
+  for (uint32_t i = 0; i < number; ++i) {
+    if (shown[i].dev == layers[i].dev && shown[i].one_disk == layers[i].one_disk) continue;
+    // The programs may read this concurrently.
+    std::atomic_ref(shown[i].dev).store(kNoDevice.dev);
+    shown[i].one_disk = layers[i].one_disk;
+    std::atomic_ref(shown[i].dev).store(layers[i].dev);
+  }
+  count.store(number);
+}
+
 Status BpfSource::Load() {
   BeginLibbpfLog();
   skeleton_ = block_bpf::open();
@@ -276,6 +291,8 @@ void BpfSource::ChoosePrograms() {
   take(all.on_requeue, all.on_requeue_again, all.on_requeue_at_last);
   take(all.on_complete, all.on_complete_again, all.on_complete_at_last);
   take(all.on_bio_queue, all.on_bio_queue_again, all.on_bio_queue_at_last);
+  take(all.on_remap, all.on_remap_again, all.on_remap_at_last);
+  take(all.on_split, all.on_split_again, all.on_split_at_last);
   if (any_bio_based_) {
     take(all.on_bio_complete, all.on_bio_complete_again, all.on_bio_complete_at_last);
   }

@@ -11,7 +11,8 @@ static_assert(static_cast<int>(Op::kFlush) == 3 && static_cast<int>(Op::kWriteZe
               static_cast<int>(Op::kSecureErase) == 5 && static_cast<int>(Op::kZoneReset) == 6 &&
               static_cast<int>(Op::kZoneAppend) == 11);
 static_assert(kFlagSync == 1 && kFlagFua == 2 && kFlagPreflush == 4 && kFlagMeta == 8 &&
-              kFlagReadahead == 16 && kFlagDerived == 32 && kFlagAtomic == 64);
+              kFlagReadahead == 16 && kFlagDerived == 32 && kFlagAtomic == 64 &&
+              kFlagMapped == 512);
 
 uint32_t ErrnoOfStatus(int32_t status) {
   if (status < 0) return static_cast<uint32_t>(-status);

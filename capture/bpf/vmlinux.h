@@ -20,6 +20,7 @@ typedef _Bool bool;
 enum bpf_map_type {
   BPF_MAP_TYPE_HASH = 1,
   BPF_MAP_TYPE_ARRAY = 2,
+  BPF_MAP_TYPE_LRU_HASH = 9,
   BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
   BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -91,6 +92,7 @@ struct request_queue {
 
 struct block_device {
   struct gendisk *bd_disk;
+  __u32 bd_dev;  // of a partition its own, not its disk's
 };
 
 struct bvec_iter {

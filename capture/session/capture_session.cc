@@ -55,6 +55,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::Begin(std::unique_ptr<Li
   session->pipeline_ = std::make_unique<CapturePipeline>(session->file_.get(), session->devices_,
                                                          session->PipelineOptions());
   session->SetOwnPids();
+  session->ShowLayers();
   if (told != nullptr) told->Replay(session->pipeline_.get());
   return session;
 }
@@ -72,7 +73,7 @@ CaptureSession::CaptureSession(std::unique_ptr<LiveSource> source, const Session
   options_.file.on_thread = [this] { source_->MarkThread(); };
   source_->MarkThread();
   devices_checked_ns_ = start_.monotonic_ns;
-  if (options_.find_disks) census_ = options_.sysfs.Census();
+  census_ = options_.sysfs.Census();
   next_anchor_ns_ = start_.monotonic_ns + kAnchorIntervalNs;
   LiveFigures ignored;
   counter_.Fill(start_.monotonic_ns, /*begin_next=*/true, &ignored);
@@ -243,10 +244,11 @@ void CaptureSession::RemoveGone(bool all) {
 }
 
 void CaptureSession::LookForDisks() {
-  if (!options_.find_disks) return;
   std::string census = options_.sysfs.Census();
   if (census == census_) return;
   census_ = std::move(census);
+  ShowLayers();
+  if (!options_.find_disks) return;
   arrived_.clear();
   const Result<std::vector<Disk>> found = options_.find_disks();
   if (!found.ok()) return;  // none is there now
@@ -258,6 +260,12 @@ void CaptureSession::LookForDisks() {
     if (!known) arrived_.push_back(disk);
   }
   arrived_ns_ = Clock::Monotonic()->NowNs();
+}
+
+void CaptureSession::ShowLayers() {
+  const std::vector<Layer> layers = options_.sysfs.LayersOn(devices_);
+  source_->SetLayers(layers);
+  pipeline_->SetLayers(layers);
 }
 
 bool CaptureSession::WantsNewFile() const {
@@ -359,6 +367,7 @@ Status CaptureSession::Rotate(const std::string& next_path) {
   lost_before_ += (*old)->loss_tally().lost_events();
   finisher_.Give(*std::move(old), summary);
   SetOwnPids();
+  if (!added.empty()) ShowLayers();
   return OkStatus();
 }
 

@@ -110,8 +110,10 @@ class CaptureSession {
   // Removes disks that vanished, once what the rings still had of them is read or another disk has
   // the number; all: at once.
   void RemoveGone(bool all);
-  // Notes disks that have come.
+  // Looks what has changed: notes disks that have come.
   void LookForDisks();
+  // Tells source and pipeline what lies on the disks.
+  void ShowLayers();
   // Has the source record what has come; the disks that it took.
   std::vector<Disk> AddArrived();
   // Each second: the disks, overruns, a full disk. False: no disk is left.

@@ -26,14 +26,16 @@ namespace blktape {
 // - a checkpoint is own if the recorder wrote within the last 40 s (the kernel's writeback age plus
 //   its interval) and nobody else did; later if it may belong to a further commit.
 // The superblock of an md array, which says whether writes are under way, is like a commit.
-// dm-crypt submits everybody's writes by a thread of its own, md RAID 1 and 10 some of them. Of its
-// synchronous data writes to a disk, those queued while the recorder waited for its fdatasync are
-// own, the first ones, up to the bytes that fdatasync had to write: as many as the recorder's own,
-// if not always the same ones. A mirror of md does not hand down what is metadata: there a write
-// with FUA or PREFLUSH by a kernel thread is a commit, but a checkpoint that ext4 leaves to
-// writeback passes for somebody's data. RAID 5 and 6, which read, and write other data than they
-// were given, are not told at all. A change of metadata alone by somebody else (touch, mkdir) that
-// falls into such a time is swallowed with ours: it would have gone out with the same blocks.
+// dm-crypt submits everybody's writes by a thread of its own, md RAID 1 and 10 some of them; a
+// source that follows layers (LiveSource::SetLayers) knows most of them by the thread that wrote.
+// Of synchronous data writes to a disk that such a thread is left with, those queued while the
+// recorder waited for its fdatasync are own, the first ones, up to the bytes that fdatasync had to
+// write: as many as the recorder's own, if not always the same ones. A mirror of md does not hand
+// down what is metadata: there a write with FUA or PREFLUSH by a kernel thread is a commit, but a
+// checkpoint that ext4 leaves to writeback passes for somebody's data. RAID 5 and 6, which read,
+// and write other data than they were given, are not told at all. A change of metadata alone by
+// somebody else (touch, mkdir) that falls into such a time is swallowed with ours: it would have
+// gone out with the same blocks.
 //
 // Pure; records come about in order of arrival. One thread.
 class OwnIoJudge {

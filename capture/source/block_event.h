@@ -52,6 +52,8 @@ struct BlockEvent {
   std::optional<uint16_t> prio;  // ioprio value of the request, if the source reports it
   // The source has no name for this op: write zeroes, or an append on a zoned disk.
   bool unnamed_op = false;
+  // A flush that a layer above passes on as the first step of a write with PREFLUSH.
+  bool of_write = false;
   bool passthrough = false;  // a SCSI/NVMe command from user space, not file system I/O
 };
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "capture/source/capture_source.h"
 #include "format/trace.pb.h"
+#include "host/block_device.h"
 
 namespace blktape {
 
@@ -52,6 +53,14 @@ class LiveSource : public CaptureSource {
   // may be lost: call this when they have been delivered, before another disk of this number is
   // added, and before Stop.
   virtual void Remove(const Disk& /*disk*/) {}
+
+  // The devices that lie on the recorded disks, from now on. Many of their bios are submitted to
+  // the disks by threads of the kernel: dm-crypt's writes once they are encrypted, what
+  // device-mapper writes after a flush. A source that can follow them gives such I/Os the thread
+  // that queued them above; and a write with PREFLUSH, which a layer on one disk passes on as a
+  // flush and then a write without it, has its PREFLUSH and the queue time from above, and that
+  // flush is derived: as if nothing were between. Call between Start and Stop.
+  virtual void SetLayers(const std::vector<Layer>& /*layers*/) {}
 
   // Why the source has no more events of `device`, if it knows: DEVICE_REMOVED or TRACING_ENDED.
   // Also after Stop.

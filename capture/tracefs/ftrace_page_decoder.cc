@@ -83,8 +83,8 @@ std::string_view LoadText(const std::byte* base, const TracefsField& field) {
 
 std::span<const std::string_view> FtraceBlockEvents() {
   static constexpr std::string_view kNames[] = {
-      "block_bio_queue",  "block_rq_issue", "block_rq_complete",
-      "block_rq_requeue", "block_split",    "block_bio_complete",
+      "block_bio_queue", "block_rq_issue",     "block_rq_complete", "block_rq_requeue",
+      "block_split",     "block_bio_complete", "block_bio_remap",
   };
   return kNames;
 }

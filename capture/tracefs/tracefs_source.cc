@@ -41,6 +41,9 @@ constexpr int64_t kRefreshIntervalNs = 2 * kNanosPerSecond;
 // Per cent of a full ring that ends a Poll early.
 constexpr std::string_view kWakePercent = "25";
 constexpr std::string_view kWakeAtOnce = "0";
+// What is told of the layers above the disks, too; the last one for their sake alone.
+constexpr std::string_view kRemap = "block_bio_remap";
+constexpr std::array<std::string_view, 3> kOfLayers = {"block_bio_queue", "block_split", kRemap};
 // The text that our threads write before their own id.
 constexpr std::string_view kThreadMark = "tid ";
 
@@ -70,11 +73,15 @@ class TracefsSource::Translator : public ForwardingSink {
 
   void OnEvent(uint32_t stream, const BlockEvent& event) override {
     const auto disk = source_->disk_of_.find(event.device);
-    if (disk == source_->disk_of_.end() && source_->own_pids_.empty()) {
+    const auto from = source_->disk_of_.find(event.from_device);
+    const auto none = source_->disk_of_.end();
+    if (disk == none && from == none && source_->own_pids_.empty()) {
       return next().OnEvent(stream, event);
     }
     BlockEvent moved = event;
-    if (disk != source_->disk_of_.end()) moved.device = disk->second;
+    if (disk != none) moved.device = disk->second;
+    // Of a remapping to a partition the event names the disk, too.
+    if (from != none) moved.from_device = from->second;
     const auto own = source_->own_pids_.find(event.pid);
     if (own != source_->own_pids_.end()) moved.pid = OwnId(own->second);
     next().OnEvent(stream, moved);
@@ -155,6 +162,7 @@ Status TracefsSource::Configure() {
   RETURN_IF_ERROR(SetFilter());
   RETURN_IF_ERROR(OpenRings());
   for (const std::string& event : events_) {
+    if (event == kRemap) continue;
     RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/enable", "1"));
   }
   return instance_->Set("tracing_on", "1");
@@ -192,12 +200,16 @@ Status TracefsSource::SetFilter() {
       disk_of[partition] = disk.dev;
     }
   }
-  std::string filter = DeviceFilter(std::move(devs));
-  if (filter == filter_) return OkStatus();
+  const std::string filter = DeviceFilter(devs);
+  for (const Layer& layer : layers_) devs.push_back(layer.dev);
+  const std::string with_layers = DeviceFilter(std::move(devs));
+  if (std::pair(filter, with_layers) == filters_) return OkStatus();
   for (const std::string& event : events_) {
-    RETURN_IF_ERROR(instance_->Set("events/block/" + event + "/filter", filter));
+    const bool of_layers = std::ranges::find(kOfLayers, event) != kOfLayers.end();
+    RETURN_IF_ERROR(
+        instance_->Set("events/block/" + event + "/filter", of_layers ? with_layers : filter));
   }
-  filter_ = std::move(filter);
+  filters_ = {filter, with_layers};
   // Old ones stay: events of a partition that has just gone may still be in the ring.
   for (const auto& [partition, disk] : disk_of) disk_of_[partition] = disk;
   return OkStatus();
@@ -206,6 +218,16 @@ Status TracefsSource::SetFilter() {
 Status TracefsSource::Add(const Disk& disk) {
   devices_.push_back(disk);
   return SetFilter();
+}
+
+void TracefsSource::SetLayers(const std::vector<Layer>& layers) {
+  if (layers == layers_) return;
+  layers_ = layers;
+  // Without them I/Os have the thread that submitted them; nothing else is lost.
+  if (!devices_.empty()) (void)SetFilter();
+  if (std::ranges::find(events_, kRemap) == events_.end()) return;
+  const std::string enable = fmt::format("events/block/{}/enable", kRemap);
+  (void)instance_->Set(enable, layers_.empty() ? "0" : "1");
 }
 
 void TracefsSource::MarkThread() {

@@ -42,6 +42,7 @@ class TracefsSource : public LiveSource {
   Result<bool> Grow(uint64_t limit_bytes) override;
   Status Add(const Disk& disk) override;
   void Remove(const Disk& disk) override;
+  void SetLayers(const std::vector<Layer>& layers) override;
   void SetOwnPids(const std::vector<uint32_t>& pids) override;
   void MarkThread() override;
 
@@ -63,7 +64,8 @@ class TracefsSource : public LiveSource {
   Status Configure();
   Status LoadFormats();
   Status OpenRings();
-  // Sets the kernel's event filter to the device numbers of the disks and their partitions.
+  // Sets the kernel's event filters to the device numbers of the disks and their partitions, and of
+  // what lies on them.
   Status SetFilter();
   // Called every two seconds: looks for new partitions and CPUs that came online.
   Status Refresh();
@@ -87,7 +89,8 @@ class TracefsSource : public LiveSource {
   std::vector<std::string> events_;  // enabled events: "block_rq_issue" ...
   std::vector<Ring> rings_;
   std::vector<std::byte> page_;
-  std::string filter_;
+  std::pair<std::string, std::string> filters_;  // of disks alone, and with what lies on them
+  std::vector<Layer> layers_;
   // Maps a partition to its disk: bio events contain the partition's number but an address on the
   // disk.
   std::unordered_map<uint32_t, uint32_t> disk_of_;

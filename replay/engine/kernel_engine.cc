@@ -29,10 +29,9 @@ KernelEngine::KernelEngine(const EngineOptions& options)
   for_pool_.reserve(depth_);
 }
 
-const Target& KernelEngine::target(uint32_t slot) const {
-  const uint32_t index = slots_[slot].request().target;
-  BLKTAPE_CHECK(index < targets_.size());
-  return *targets_[index];
+const Target& KernelEngine::TargetOf(const EngineRequest& request) const {
+  BLKTAPE_CHECK(request.target < targets_.size());
+  return *targets_[request.target];
 }
 
 Status KernelEngine::AttachOnce() {
@@ -85,7 +84,10 @@ void KernelEngine::IssueNext(uint32_t slot) {
   const EngineRequest& request = slots_[slot].request();
   Kind kind = Kind::kData;
   if (step.op == Op::kFlush) {
-    kind = request.op == Op::kWrite && request.bytes > 0 ? Kind::kPreflush : Kind::kFlush;
+    // What device-mapper has passed on was two requests there, too.
+    const bool one =
+        request.op == Op::kWrite && request.bytes > 0 && (request.flags & kFlagMapped) == 0;
+    kind = one ? Kind::kPreflush : Kind::kFlush;
   } else if (step.durable && !target(slot).abilities().fua) {
     kind = Kind::kDurable;
   }
@@ -116,7 +118,8 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
     const uint32_t slot = free_.back();
     free_.pop_back();
     ++in_flight_;
-    if (slots_[slot].Start(request) != 0) {
+    const Target& to = TargetOf(request);
+    if (slots_[slot].Start(request, !to.is_block_device() || to.abilities().fua) != 0) {
       ready_.push_back(slots_[slot].Completion(clock_->NowNs()));
       free_.push_back(slot);
       continue;

@@ -56,7 +56,8 @@ class KernelEngine : public Engine {
   void HandToPool(uint32_t slot, const EngineStep& step);
 
   RequestProgress& progress(uint32_t slot) { return slots_[slot]; }
-  const Target& target(uint32_t slot) const;
+  const Target& TargetOf(const EngineRequest& request) const;
+  const Target& target(uint32_t slot) const { return TargetOf(slots_[slot].request()); }
   const std::vector<const Target*>& targets() const { return targets_; }
   int pool_event_fd() const { return pool_->event_fd(); }
   // Waits, for at most a few seconds, until nothing is in flight, so that the kernel does not write

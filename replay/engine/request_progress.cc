@@ -10,19 +10,21 @@ bool IsTransfer(Op op) { return op == Op::kRead || op == Op::kWrite; }
 
 }  // namespace
 
-uint32_t RequestProgress::Start(const EngineRequest& request) {
+uint32_t RequestProgress::Start(const EngineRequest& request, bool has_fua) {
   request_ = request;
   punted_ = false;
   error_ = 0;
   done_bytes_ = 0;
   refused_since_ns_.reset();
-  flush_first_ = request.op == Op::kWrite && (request.flags & kFlagPreflush) != 0;
+  constexpr uint32_t kTwice = kFlagPreflush | kFlagFua | kFlagMapped;
+  flushes_first_ = request.op == Op::kWrite && (request.flags & kFlagPreflush) != 0 ? 1 : 0;
+  if (flushes_first_ > 0 && !has_fua && (request.flags & kTwice) == kTwice) flushes_first_ = 2;
   if (request.op == Op::kZoneAppend) error_ = EOPNOTSUPP;
   return error_;
 }
 
 EngineStep RequestProgress::Next() const {
-  if (flush_first_ || request_.op == Op::kFlush) return {.op = Op::kFlush};
+  if (flushes_first_ > 0 || request_.op == Op::kFlush) return {.op = Op::kFlush};
   EngineStep step{.op = request_.op,
                   .durable = request_.op == Op::kWrite && (request_.flags & kFlagFua) != 0,
                   .offset_bytes = request_.offset_bytes + done_bytes_,
@@ -44,9 +46,9 @@ bool RequestProgress::Book(int64_t result, int64_t now_ns) {
     return true;
   }
   refused_since_ns_.reset();
-  if (flush_first_) {
-    flush_first_ = false;
-    return request_.bytes == 0;
+  if (flushes_first_ > 0) {
+    --flushes_first_;
+    return flushes_first_ == 0 && request_.bytes == 0;
   }
   if (!IsTransfer(request_.op)) {
     if (request_.op != Op::kFlush) done_bytes_ = request_.bytes;

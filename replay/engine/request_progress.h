@@ -26,12 +26,14 @@ struct EngineStep {
 // flagged write of a file system, but the time between flush and write includes a round trip
 // through user space, in which FlushOrder keeps other flushes back. FUA is requested with
 // RWF_DSYNC. In direct writes to a block device the kernel turns it into REQ_FUA or, if the drive
-// lacks FUA, into a write and a flush.
+// lacks FUA, into a write and a flush. What device-mapper has passed on (kFlagMapped) needs two
+// flushes first there, as it did when it was recorded.
 class RequestProgress {
  public:
   // Starts a new request and forgets the previous one. Returns 0, or the errno with which `request`
-  // is refused without asking the kernel (EOPNOTSUPP: zone append).
-  uint32_t Start(const EngineRequest& request);
+  // is refused without asking the kernel (EOPNOTSUPP: zone append). `has_fua`: the target is no
+  // block device without FUA.
+  uint32_t Start(const EngineRequest& request, bool has_fua = true);
 
   const EngineRequest& request() const { return request_; }
 
@@ -54,7 +56,7 @@ class RequestProgress {
 
  private:
   EngineRequest request_;
-  bool flush_first_ = false;
+  int flushes_first_ = 0;
   bool punted_ = false;
   uint32_t error_ = 0;
   uint64_t done_bytes_ = 0;

@@ -283,39 +283,57 @@ END
 
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
-            programs=["dd", "dmsetup", "cryptsetup", "mkfs.ext4", "mount", "umount"],
+            programs=["addpart", "cryptsetup", "dd", "dmsetup", "mkfs.ext4", "mount", "umount"],
             modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"], disks=[guest.Disk("virtio", 64 << 20)],
             timeout_s=300).run(r"""
+                # As an installer does it: a logical volume on an encrypted one on a partition.
+                addpart /dev/vda 1 2048 129024
                 printf 'open sesame' > /tmp/key
                 cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
-                  --key-file /tmp/key /dev/vda
-                cryptsetup luksOpen --key-file /tmp/key /dev/vda vault
-                begin=$(dmsetup table vault | cut -d' ' -f8)
-                mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard /dev/mapper/vault
-                mount -t ext4 /dev/mapper/vault /mnt
+                  --key-file /tmp/key /dev/vda1
+                cryptsetup luksOpen --key-file /tmp/key /dev/vda1 vault
+                begin=$((2048 + $(dmsetup table vault | cut -d' ' -f8)))
+                echo "0 $(cat /sys/block/dm-0/size) linear /dev/mapper/vault 0" | dmsetup create volume
+                mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0,nodiscard /dev/mapper/volume
+                mount -t ext4 /dev/mapper/volume /mnt
                 sync
                 head -c 1048576 /dev/urandom > /tmp/content
-                blktape record --mount /mnt --settle 0s -o /tmp/luks.tape -- \
-                  dd if=/tmp/content of=/mnt/file bs=64k oflag=direct
-                blktape dump --csv /tmp/luks.tape > /out/luks.csv
                 echo $begin > /out/begin
-                # What lies in the volume where the recording says that its disk was written.
-                awk -F, '$5 == "write" && $8 == 65536 { print $7 }' /out/luks.csv | while read -r lba; do
-                  dd if=/dev/mapper/vault bs=512 skip=$((lba - begin)) count=128 iflag=direct
-                done > /tmp/written 2> /dev/null
-                cmp /tmp/content /tmp/written
+                for source in bpf tracefs; do
+                  blktape record --mount /mnt --source $source --settle 0s -o /tmp/$source.tape -- \
+                    dd if=/tmp/content of=/mnt/$source bs=64k oflag=direct conv=fsync
+                  blktape dump --csv /tmp/$source.tape > /out/$source.csv
+                  # What lies in the volume where the recording says that its disk was written.
+                  awk -F, '$5 == "write" && $8 == 65536 { print $7 }' /out/$source.csv | while read -r lba; do
+                    dd if=/dev/mapper/vault bs=512 skip=$((lba - begin)) count=128 iflag=direct
+                  done > /tmp/written 2> /dev/null
+                  cmp /tmp/content /tmp/written
+                done
                 umount /mnt
+                dmsetup remove volume
                 cryptsetup luksClose vault
             """).check()
-        records = result.rows("luks.csv")
-        self.assertEqual({row["device"] for row in records}, {"vda"})
-        written = [row for row in records if row["op"] == "write" and row["bytes"] == "65536"]
-        self.assertEqual(len(written), 16)
-        # Behind the header of the volume, which LUKS2 makes 16 MiB long.
-        self.assertEqual(int(result.text("begin")), 32768)
-        self.assertGreaterEqual(min(int(row["lba"]) for row in records if row["lba"]), 32768)
-        # The one that encrypts submits what anybody wrote.
-        self.assertTrue(all(row["process"].startswith("dmcrypt_write") for row in written))
+        # Behind the partition's beginning and the header of the volume, which LUKS2 makes 16 MiB long.
+        self.assertEqual(int(result.text("begin")), 2048 + 32768)
+        for source in ("bpf", "tracefs"):
+            with self.subTest(source):
+                records = result.rows(source + ".csv")
+                self.assertEqual({row["device"] for row in records}, {"vda"})
+                written = [row for row in records if row["op"] == "write" and row["bytes"] == "65536"]
+                self.assertEqual(len(written), 16)
+                self.assertGreaterEqual(min(int(row["lba"]) for row in records if row["lba"]), 2048 + 32768)
+                # Submitted by dm-crypt's thread, whoever wrote it.
+                self.assertEqual({row["process"] for row in written}, {"dd"})
+                self.assertEqual(len({row["pid"] for row in written}), 1)
+                # The journal's thread writes the last block of a commit with PREFLUSH and FUA. The mapper sends an
+                # empty bio with both ahead, of which the disk, having no FUA, makes two flushes.
+                commits = [row for row in records if row["process"].startswith("jbd2/") and "preflush" in row["flags"]]
+                self.assertTrue(commits)
+                for row in commits:
+                    self.assertEqual(row["flags"], "sync+fua+preflush+meta+mapped")
+                    within = [flush for flush in records if flush["op"] == "flush" and
+                              int(row["queue_ns"]) <= int(flush["issue_ns"]) <= int(row["issue_ns"])]
+                    self.assertEqual(["derived" in flush["flags"] for flush in within], [True, True], row)
 
     def test_what_lies_on_the_device_mapper_is_recorded_on_the_disk_and_a_pulled_disk_ends_its_part(self):
         result = guest.Guest(

@@ -70,6 +70,25 @@ TEST_F(BlockDevicesTest, ALogicalVolumeOnCryptOnRaidLeadsToAllDisksOnce) {
   EXPECT_THAT(Names(devices_.Under("dm-1")), ElementsAre("sda", "nvme0n1"));
 }
 
+TEST_F(BlockDevicesTest, LayersAreWhatLiesOnADiskAndTellWhetherThatIsAll) {
+  sysfs_.AddDisk("virtual/block/dm-0", "253:0");
+  sysfs_.AddSlave("virtual/block/dm-0", std::string(kSda) + "/sda2");
+  sysfs_.AddDisk("virtual/block/dm-1", "253:1");
+  sysfs_.AddSlave("virtual/block/dm-1", "virtual/block/dm-0");
+  sysfs_.AddDisk("virtual/block/md0", "9:0");
+  sysfs_.AddSlave("virtual/block/md0", kSdb);
+  sysfs_.AddSlave("virtual/block/md0", "virtual/block/dm-0");
+  const auto layers_on = [this](const std::string& name) {
+    return devices_.LayersOn(*devices_.Under(name));
+  };
+  const Layer crypt = {.dev = 253 << 20, .one_disk = true};
+  const Layer volume = {.dev = 253 << 20 | 1, .one_disk = true};
+  const Layer mirror = {.dev = 9 << 20, .one_disk = false};
+  EXPECT_THAT(layers_on("sda"), ElementsAre(mirror, crypt, volume));
+  EXPECT_THAT(layers_on("sdb"), ElementsAre(mirror));
+  EXPECT_THAT(layers_on("nvme0n1"), IsEmpty());
+}
+
 TEST_F(BlockDevicesTest, DevicesThatStandOnEachOtherEndInAnErrorNotInALoop) {
   sysfs_.AddDisk("virtual/block/dm-0", "253:0");
   sysfs_.AddDisk("virtual/block/dm-1", "253:1");

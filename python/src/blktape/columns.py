@@ -23,8 +23,9 @@ MAX_BATCH_RECORDS = 262_144
 SECTOR_BYTES = 512
 
 # Names of the bits of `flags`, lowest first.
-FLAGS = ("sync", "fua", "preflush", "meta", "readahead", "derived", "atomic", "emulated", "backlog")
-SYNC, FUA, PREFLUSH, META, READAHEAD, DERIVED, ATOMIC, EMULATED, BACKLOG = (1 << bit for bit in range(len(FLAGS)))
+FLAGS = ("sync", "fua", "preflush", "meta", "readahead", "derived", "atomic", "emulated", "backlog",
+         "mapped")
+SYNC, FUA, PREFLUSH, META, READAHEAD, DERIVED, ATOMIC, EMULATED, BACKLOG, MAPPED = (1 << bit for bit in range(len(FLAGS)))
 
 
 class Coding(enum.Enum):

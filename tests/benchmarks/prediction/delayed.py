@@ -18,7 +18,11 @@ from tests.guest import guest
 from tests.harness import blktape
 
 PROGRAMS = ["chrt", "dd", "dmsetup", "fio", "losetup", "mkfs.ext4", "mount", "sqlite3", "umount"]
-MODULES = ["dm_delay", "ext4", "loop", ("null_blk", None)]
+MODULES = ["dm_crypt", "dm_delay", "ecb", "ext4", "loop", ("null_blk", None)]
+
+# What lies between the disk and its file system; the disk is recorded and replayed on. Without a cipher, which would keep
+# the emulated processor from serving the disks.
+LAYERS = {"none": "", "lvm": "linear DISK 0", "luks": "crypt cipher_null-ecb - 0 DISK 0"}
 
 SCRIPT = r"""
 echo 1 > /sys/devices/virtual/workqueue/writeback/nice
@@ -50,9 +54,15 @@ fresh() {  # DEVICE: a new file system with what the work needs
 }
 again() { mount -t ext4 -o noatime,noinit_itable $1 /mnt; }
 live() {  # DEVICE TRACE
-  fresh $1
+  volume=$1
+  if [ "$LAYER" ]; then
+    echo "0 $(cat /sys/block/${1#/dev/}/size) $LAYER" | sed "s,DISK,$1," | dmsetup create volume
+    volume=/dev/mapper/volume
+  fi
+  fresh $volume
   (cd /mnt && blktape record --device $1 --settle 3s -o $2 -- sh -eu /workload)
   umount /mnt
+  [ -z "$LAYER" ] || dmsetup remove volume
 }
 replay() {  # DEVICE TRACE RESULT OPTION ...: 3 is what a result is worth that came late, as here some do
   attempt replay blktape replay $2 --target $1 --overwrite --yes --unsupported skip $4 -o $3
@@ -112,7 +122,7 @@ def predict(bench, workload, pair, options):
         with open(files[name], "w", encoding="ascii") as file:
             file.write(text + "\n")
     names = ("fast", "slow")
-    script = [SCRIPT]
+    script = [SCRIPT, "LAYER='%s'" % LAYERS[options.layer]]
     script += ["disk %s %d %s" % (name, number, delays.replace("/", " "))
                for number, (name, delays) in enumerate(zip(names, pair.split(":")))]
     rounds = range(options.rounds)
@@ -135,6 +145,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--pairs", default="24/24/36:120/120/180", help="FAST:SLOW, each READ/WRITE/FLUSH in ms")
+    parser.add_argument("--layer", default="none", choices=LAYERS, help="between the disk and the file system")
     prediction.add_loops(parser)
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
     parser.add_argument("--seed", type=int, default=1)

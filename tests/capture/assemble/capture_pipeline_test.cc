@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +97,160 @@ TEST_F(CapturePipelineTest, AnIoHasTheNameOfItsTime) {
 TEST_F(CapturePipelineTest, WithoutANameThereIsNone) {
   Read(0, 1000, 8);
   EXPECT_EQ(ProcessesOfReads(), std::vector<std::string>{""});
+}
+
+// A disk under an encrypted volume under a logical one, as the kernel's events tell of them.
+class LayersTest : public CapturePipelineTest {
+ protected:
+  static constexpr uint32_t kCrypt = 253 << 20;
+  static constexpr uint32_t kVolume = 253 << 20 | 1;
+  static constexpr uint32_t kWorker = 9;
+  static constexpr uint64_t kBytes = 4096;
+
+  void SetUp() override { Layers(/*one_disk=*/true); }
+  void Layers(bool one_disk) {
+    pipeline_.SetLayers(
+        {{.dev = kCrypt, .one_disk = one_disk}, {.dev = kVolume, .one_disk = one_disk}});
+  }
+
+  BlockEvent Event(BlockAction action, uint32_t device, uint64_t sector, uint32_t pid) {
+    BlockEvent event;
+    event.time_ns = now_ns_ += 100;
+    event.action = action;
+    event.device = device;
+    event.op = Op::kWrite;
+    event.flags = kFlagSync;
+    event.lba = Lba(sector);
+    event.bytes = kBytes;
+    event.pid = pid;
+    const std::string name = pid == kWorker ? "kworker/0:1" : "dd";
+    std::memcpy(event.comm.data(), name.data(), name.size());
+    return event;
+  }
+  int64_t Queue(uint32_t device, uint64_t sector, uint32_t pid, uint32_t flags = 0) {
+    BlockEvent event = Event(BlockAction::kQueue, device, sector, pid);
+    event.flags |= flags;
+    pipeline_.OnEvent(0, event);
+    return event.time_ns;
+  }
+  void Remap(uint32_t from, uint64_t from_sector, uint32_t to, uint64_t sector) {
+    BlockEvent event = Event(BlockAction::kRemap, to, sector, kWorker);
+    event.from_device = from;
+    event.from_lba = Lba(from_sector);
+    pipeline_.OnEvent(0, event);
+  }
+  void Serve(uint64_t sector, uint32_t flags = 0) {
+    for (const BlockAction action : {BlockAction::kIssue, BlockAction::kComplete}) {
+      BlockEvent event = Event(action, kDisk, sector, kWorker);
+      event.flags |= flags;
+      pipeline_.OnEvent(0, event);
+    }
+  }
+  BlockEvent Flush(BlockAction action, uint32_t pid) {
+    BlockEvent event = Event(action, kDisk, 0, pid);
+    event.op = Op::kFlush;
+    event.flags = kFlagSync;
+    event.bytes = 0;
+    pipeline_.OnEvent(0, event);
+    return event;
+  }
+  // Down through both layers, of which the lower one submits by a thread of the kernel.
+  void PassOn(uint64_t sector, uint32_t flags = 0) {
+    Remap(kVolume, sector, kCrypt, sector + 10'000);
+    Queue(kCrypt, sector + 10'000, kWorker, flags);
+    Remap(kCrypt, sector + 10'000, kDisk, sector + 20'000);
+    Queue(kDisk, sector + 20'000, kWorker, flags);
+    Serve(sector + 20'000, flags);
+  }
+  const std::vector<IoRecord>& Records() {
+    EXPECT_TRUE(pipeline_.Finish().ok());
+    std::ranges::sort(writer_.ios, {}, [](const IoRecord& io) { return *io.issue_ns; });
+    return writer_.ios;
+  }
+
+  int64_t now_ns_ = 0;
+};
+
+TEST_F(LayersTest, AnIoIsOfTheThreadThatQueuedItAbove) {
+  Queue(kVolume, 8, 700);
+  Queue(kVolume, 16, 701);
+  PassOn(16);
+  PassOn(8);
+  // One that began on the disk itself, and where another lay before.
+  const int64_t queued_ns = Queue(kDisk, 20'008, kWorker);
+  Serve(20'008);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].pid, 701u);
+  EXPECT_EQ(writer_.processes[*records[0].process], "dd");
+  EXPECT_EQ(records[1].pid, 700u);
+  EXPECT_EQ(records[2].pid, kWorker);
+  EXPECT_EQ(records[2].queue_ns, queued_ns);
+  EXPECT_EQ(pipeline_.counts().unknown_device, 0u);
+  EXPECT_EQ(pipeline_.counts().queued, 3u);
+}
+
+TEST_F(LayersTest, WhereABioIsSplitTheRestIsOfWhoSplitIt) {
+  Queue(kVolume, 8, 700);
+  BlockEvent split = Event(BlockAction::kSplit, kVolume, 8, 700);
+  split.split_lba = Lba(12);
+  pipeline_.OnEvent(0, split);
+  PassOn(8);
+  PassOn(12);
+  EXPECT_EQ(Records().at(1).pid, 700u);
+}
+
+// device-mapper: a flush by who queued the write, then the write without PREFLUSH.
+TEST_F(LayersTest, AWriteWithPreflushIsAsIfNothingWereBetween) {
+  const int64_t queued_ns = Queue(kVolume, 8, 700, kFlagPreflush | kFlagFua);
+  Flush(BlockAction::kQueue, 700);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  PassOn(8, kFlagFua);
+  // What the thread flushes next is its own.
+  Flush(BlockAction::kQueue, 700);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].op, Op::kFlush);
+  EXPECT_EQ(records[0].flags & kFlagDerived, kFlagDerived);
+  EXPECT_EQ(records[0].queue_ns, std::nullopt);
+  EXPECT_EQ(records[1].flags, kFlagSync | kFlagPreflush | kFlagFua | kFlagMapped);
+  EXPECT_EQ(records[1].queue_ns, queued_ns);
+  EXPECT_EQ(records[1].pid, 700u);
+  EXPECT_EQ(records[2].flags & kFlagDerived, 0u);
+  EXPECT_EQ(records[2].pid, 700u);
+}
+
+TEST_F(LayersTest, AFlushThatAnotherAskedForTooIsThatOnes) {
+  Queue(kVolume, 8, 700, kFlagPreflush);
+  Flush(BlockAction::kQueue, 700);
+  const int64_t asked_ns = Flush(BlockAction::kQueue, 701).time_ns;
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].flags & kFlagDerived, 0u);
+  EXPECT_EQ(records[0].pid, 701u);
+  EXPECT_EQ(records[0].queue_ns, asked_ns);
+  EXPECT_EQ(records[0].merged_bios.value_or(0), 0u);
+}
+
+// The flush goes to each disk, the write to one.
+TEST_F(LayersTest, OnSeveralDisksAFlushStaysWhatItIs) {
+  Layers(/*one_disk=*/false);
+  Queue(kVolume, 8, 700, kFlagPreflush);
+  Flush(BlockAction::kQueue, 700);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  PassOn(8);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].flags & kFlagDerived, 0u);
+  EXPECT_EQ(records[0].pid, 700u);
+  EXPECT_EQ(records[1].flags & kFlagPreflush, 0u);
+  EXPECT_EQ(records[1].pid, 700u);
 }
 
 }  // namespace

@@ -78,6 +78,21 @@ TEST_F(RequestProgressTest, PreflushAsksForAFlushAndThenForTheWrite) {
   EXPECT_EQ(progress_.Completion(0).bytes_done, 4096u);
 }
 
+// The empty write with both flags that device-mapper sends ahead is a flush before and one after,
+// where the disk has no FUA.
+TEST_F(RequestProgressTest, WhatDeviceMapperPassedOnFlushesTwiceWithoutFua) {
+  const auto flushes = [this](uint32_t flags, bool has_fua) {
+    progress_.Start(Request(Op::kWrite, 4096, flags | kFlagMapped), has_fua);
+    int count = 0;
+    for (; progress_.Next().op == Op::kFlush; ++count) EXPECT_FALSE(progress_.Book(0, 0));
+    EXPECT_EQ(progress_.Next().durable, (flags & kFlagFua) != 0);
+    return count;
+  };
+  EXPECT_EQ(flushes(kFlagPreflush | kFlagFua, /*has_fua=*/false), 2);
+  EXPECT_EQ(flushes(kFlagPreflush | kFlagFua, /*has_fua=*/true), 1);
+  EXPECT_EQ(flushes(kFlagPreflush, /*has_fua=*/false), 1);
+}
+
 TEST_F(RequestProgressTest, AFailedPreflushFailsTheWriteUnasked) {
   progress_.Start(Request(Op::kWrite, 4096, kFlagPreflush));
   EXPECT_TRUE(progress_.Book(-EIO, 0));
