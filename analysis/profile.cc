@@ -15,6 +15,7 @@
 #include "base/saturating.h"
 #include "base/units.h"
 #include "format/loss.h"
+#include "format/process_dictionary.h"
 
 namespace blktape {
 namespace {
@@ -517,7 +518,7 @@ Writers WritersOf(const Profile& profile) {
   Writers writers;
   for (const Profile::ProcessRow& row : profile.processes) {
     if (row.writes.bytes == 0 || row.name.empty()) continue;
-    if (row.name.starts_with("kworker/")) {
+    if (row.name.starts_with(kKernelWorker)) {
       writers.kernel_bytes = SaturatingAdd(writers.kernel_bytes, row.writes.bytes);
     } else if (writers.program == nullptr || row.writes.bytes > writers.program->writes.bytes) {
       writers.program = &row;

@@ -72,6 +72,7 @@ class BlockStream : public RecordStream {
     }
     return false;
   }
+  std::string_view ProcessName(uint32_t id) const override { return piece_->ProcessName(id); }
   const proto::Header& header() const override { return piece_->header(); }
   uint64_t lost_events() const override { return piece_->lost_events(); }
 

@@ -8,6 +8,10 @@
 
 namespace blktape {
 
+// The names of Linux's kernel workers, threads that do in turn what others have left to them, begin
+// with this.
+inline constexpr std::string_view kKernelWorker = "kworker/";
+
 // Process names and their ids, which count up from 0. Bounded: after kMaxNames every new name gets
 // the same last id, "(other)"; names are truncated to kMaxNameBytes.
 class ProcessDictionary {

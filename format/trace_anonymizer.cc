@@ -10,6 +10,7 @@
 #include "format/address_shuffle.h"
 #include "format/io_record.h"
 #include "format/partial_file.h"
+#include "format/process_dictionary.h"
 #include "format/trace.pb.h"
 #include "format/trace_copier.h"
 #include "format/trace_reader.h"
@@ -48,7 +49,8 @@ class Anonymizer : public TraceCopier {
   }
   std::string Rename(std::string_view process) override {
     if (options_.keep_process_names) return std::string(process);
-    return "process" + std::to_string(++report_.processes);
+    const std::string number = std::to_string(++report_.processes);
+    return (process.starts_with(kKernelWorker) ? std::string(kKernelWorker) : "process") + number;
   }
   // Details are words of the recorder, and may name paths.
   bool EditLoss(proto::Loss* loss) override {

@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "base/sha256.h"
 #include "base/version.h"
+#include "format/process_dictionary.h"
 
 namespace blktape {
 namespace {
@@ -147,7 +148,8 @@ std::string CaptureSession::RenameProcess(std::string_view name) const {
   const std::string salted = name_salt_ + std::string(name);
   MemorySource source(salted);
   const Result<std::string> digest = Sha256Hex(&source);
-  return digest.ok() ? "#" + digest->substr(0, 12) : "#";
+  const std::string hash = digest.ok() ? "#" + digest->substr(0, 12) : "#";
+  return name.starts_with(kKernelWorker) ? std::string(kKernelWorker) + hash : hash;
 }
 
 std::vector<uint32_t> CaptureSession::OwnPids() const {

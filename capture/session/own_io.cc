@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "format/process_dictionary.h"
 
 namespace blktape {
 namespace {
@@ -29,7 +30,7 @@ bool WritesMetadataOnly(std::string_view comm) {
 }
 
 bool IsKernelThread(std::string_view comm) {
-  return StartsWith(comm, "kworker/") || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
+  return StartsWith(comm, kKernelWorker) || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
          StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_") || IsRaidThread(comm);
 }
 

@@ -578,7 +578,8 @@ void Dependencies::WaitedForOwnCommit(uint32_t thread) {
       .log = log->second, .chain = thread, .gate = record | kIfLeftOut, .slot = *slot};
 }
 
-Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates) {
+Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t>* gates,
+                                        bool of_worker) {
   arrival_ns_ = *io.arrival_ns();
   gates_.clear();
   writers_gates_.clear();
@@ -626,7 +627,9 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   const bool goes_on_writing = within || (journal && !begins);
   const uint32_t last = LastBefore(io, begins, chain);
   if (goes_on_writing && last != kNone && WaitedToBeTaken(chain)) Tell(last, &chain);
-  if (begins || !chain.any_completed || !IsForeground(io)) {
+  // What a worker does next has nothing to do with what it did before.
+  const bool for_another = of_worker && !journal && io.op != Op::kFlush;
+  if (begins || !chain.any_completed || !IsForeground(io) || for_another) {
     if (!asked && last != kNone && slots_[last].complete_ns > chain.told_ns) Name(last, &chain);
   } else if (!within) {
     NameOthers(io, &chain);

@@ -86,8 +86,8 @@ class Dependencies {
   // has no FUA of its own, so that a flush follows a FUA write.
   void Arrive(const IoRecord& io, bool no_fua);
   // The record that arrived last is to be replayed. Appends the slots of what it waited for beyond
-  // what its chain was told before.
-  Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates);
+  // what its chain was told before. `of_worker`: a kernel worker queued it.
+  Wait WaitOf(const IoRecord& io, std::vector<uint32_t>* gates, bool of_worker = false);
   // Of the record of the last WaitOf(), before its Add(): the same for each of its copies, from 0.
   Wait WaitOfCopy(uint32_t copy, std::vector<uint32_t>* gates) const;
   // And its own slot, where it completed: absent if there are too many.

@@ -5,6 +5,7 @@
 
 #include "base/quantity.h"
 #include "base/saturating.h"
+#include "format/process_dictionary.h"
 
 namespace blktape {
 namespace {
@@ -159,6 +160,10 @@ void Plan::SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* pla
   planned->offset_ns = schedule_.ScaleNs(wait.think_ns);
 }
 
+bool Plan::OfWorker(const IoRecord& io) const {
+  return io.process && stream_->ProcessName(*io.process).starts_with(kKernelWorker);
+}
+
 // kClosed. Copies of the I/O go to those held; `flush_first`: what comes before it.
 void Plan::SetWait(const IoRecord& io, PlannedIo* planned, std::optional<PlannedIo>* flush_first) {
   if (io.arrival_ns()) {
@@ -167,7 +172,7 @@ void Plan::SetWait(const IoRecord& io, PlannedIo* planned, std::optional<Planned
       planned->host_ns = options_.host_parts[planned->target].Of(planned->op, planned->flags,
                                                                  planned->bytes, /*pause_ns=*/0);
     }
-    const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_);
+    const Dependencies::Wait wait = dependencies_.WaitOf(moved, &gates_, OfWorker(io));
     for (uint32_t copy = 1; copy < wait.copies; ++copy) {
       Held& held = held_.emplace_back(Held{.io = *planned, .gates = {}});
       SetGate(dependencies_.WaitOfCopy(copy, &held.gates), copy, &held.io);

@@ -144,6 +144,7 @@ class Plan {
   bool KeepsOrder() const;
   bool LacksFua(uint32_t device) const;
   IoRecord WithoutCut(IoRecord io) const;
+  bool OfWorker(const IoRecord& io) const;
   void SetWait(const IoRecord& io, PlannedIo* planned, std::optional<PlannedIo>* flush_first);
   void SetGate(const Dependencies::Wait& wait, uint32_t copy, PlannedIo* planned);
   void SetOrder(const IoRecord& io, PlannedIo* planned);

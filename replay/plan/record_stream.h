@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/status.h"
 #include "format/io_record.h"
@@ -18,6 +19,8 @@ class RecordStream {
   // Fills `record` and `ordinal` (its index in the source, from 0) and returns true; false at the
   // end.
   virtual Result<bool> Next(IoRecord* record, uint64_t* ordinal) = 0;
+  // The name of a process id met so far; empty if unknown.
+  virtual std::string_view ProcessName(uint32_t /*id*/) const { return {}; }
   // Devices that IoRecord.device may name.
   virtual const proto::Header& header() const = 0;
   // How many records Next() will deliver and what time they span at most, where that is known.

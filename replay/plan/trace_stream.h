@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "format/io_record.h"
@@ -33,6 +34,7 @@ class TraceStream : public RecordStream {
                                                    const TraceStreamOptions& options);
 
   Result<bool> Next(IoRecord* record, uint64_t* ordinal) override;
+  std::string_view ProcessName(uint32_t id) const override { return reader_->ProcessName(id); }
   const proto::Header& header() const override { return reader_->header(); }
   std::optional<uint64_t> records() const override;
   std::optional<int64_t> span_ns() const override;

@@ -270,6 +270,9 @@ class TraceToolsTest(unittest.TestCase):
         # The same process, the same name.
         self.assertEqual(len({(old["process"], new["process"]) for old, new in zip(before, after)}),
                          len({row["process"] for row in before}))
+        workers = [[row["process"].startswith("kworker/") for row in rows] for rows in (before, after)]
+        self.assertIn(True, workers[0])
+        self.assertEqual(workers[0], workers[1])
         # Whatever two I/Os touch in common, and in which order, is the same: so is every reuse and overwrite.
         spans = [[(int(row["lba"]), int(row["lba"]) + int(row["bytes"]) // 512) for row in rows
                   if row["lba"] and row["op"] in ("read", "write")] for rows in (before, after)]

@@ -336,7 +336,9 @@ TEST_F(RecordTest, NamesOfProcessesCanBeHashed) {
   EXPECT_THAT(Decompressed("a.tape"), Not(HasSubstr("record_test")));
   EXPECT_EQ(trace.header.process_names(), "hashed");
   ASSERT_GE(trace.names.size(), 3u);
-  for (const std::string& name : trace.names) {
+  for (std::string name : trace.names) {
+    // A flush that the kernel derived is of one of its workers.
+    if (name.starts_with("kworker/")) name.erase(0, 8);
     EXPECT_EQ(name.size(), 13u);
     EXPECT_EQ(name[0], '#');
   }

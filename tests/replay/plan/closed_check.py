@@ -54,6 +54,10 @@ def is_journal_write(io):
     return is_sync_write(io) and "meta" in io["flags"]
 
 
+def is_of_worker(io):
+    return io["process"].startswith("kworker/") and io["op"] != "flush" and not is_journal_write(io)
+
+
 def asks_for_commit(io):
     return is_sync_write(io) and not is_journal_write(io)
 
@@ -356,7 +360,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             arrived, issued = thread.latest
             if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
                 thread.tell(saw[latest][0])
-        if thread.ended is None or not is_foreground(io) or begins:
+        if thread.ended is None or not is_foreground(io) or begins or is_of_worker(io):
             if not asked and latest is not None and (thread.named is None or saw[latest][0] > thread.named):
                 name(latest)
         elif part is None:

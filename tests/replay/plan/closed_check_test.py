@@ -77,7 +77,11 @@ def made_up(seed, ios, tick_ns, disks=("sda",)):
             pid, process = rng.choice(((50, "jbd2/a"), (50, "jbd2/a"), (51, "jbd2/b")))
             op, flags = "write", rng.choice(("sync+meta",) * 3 + ("sync+fua+meta", "sync+fua+preflush+meta"))
         elif kind < 0.85:
-            pid, process, op, flags = 60, "kworker", "write", rng.choice(("", "meta"))
+            pid, process, op, flags = 60, "kworker/0:1", "write", rng.choice(("", "meta"))
+            if place.random() < 0.3:
+                pid = place.choice((60, 61))
+                op, flags = place.choice((("read", ""), ("read", "meta"), ("write", "sync"), ("write", "sync+meta"), ("flush", "")))
+                size = 0 if op == "flush" else 4096
         elif kind < 0.90:
             op, flags, size = "flush", rng.choice(("", "derived")), 0
         elif kind > 0.98:

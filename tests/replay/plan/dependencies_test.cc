@@ -55,12 +55,12 @@ class DependenciesTest : public testing::Test {
     io.device = device;
     return Hand(io);
   }
-  Waited Hand(const IoRecord& io) {
+  Waited Hand(const IoRecord& io, bool of_worker = false) {
     inferred_.Arrive(io, no_fua_);
     Waited waited;
     std::vector<uint32_t> slots;
     if ((io.flags & kFlagDerived) == 0) {
-      const Dependencies::Wait wait = inferred_.WaitOf(io, &slots);
+      const Dependencies::Wait wait = inferred_.WaitOf(io, &slots, of_worker);
       waited = Tell(wait, slots);
       std::vector<uint32_t> named_later;
       for (uint32_t copy = 1; copy < wait.copies; ++copy) {
@@ -179,6 +179,25 @@ TEST_F(DependenciesTest, WhatNobodyWaitsForFollowsTheLastCompletionOfAll) {
 }
 
 // A clock that ticks in milliseconds gives many completions the same time.
+TEST_F(DependenciesTest, WhatAKernelWorkerDoesForOthersFollowsTheLastCompletionOfAll) {
+  const auto by_worker = [this](Op op, int64_t arrival_us, uint32_t flags = 0) {
+    IoRecord io = Io(op, arrival_us * kUs, (arrival_us + 100) * kUs, 0, 4096);
+    io.pid = 9;
+    io.flags = flags;
+    return Hand(io, /*of_worker=*/true);
+  };
+  by_worker(Op::kRead, 0);                          // 0
+  Next(1, Op::kRead, 5'000, 6'000);                 // 1
+  Next(2, Op::kRead, 5'500, 9'000);                 // 2
+  const Waited next = by_worker(Op::kRead, 6'020);  // 3
+  EXPECT_THAT(next.gates, ElementsAre(0, 1));
+  EXPECT_EQ(next.think_us, 20);
+  EXPECT_THAT(by_worker(Op::kWrite, 9'030, kFlagSync).gates, ElementsAre(2, 3));  // 4
+  // A flush that follows, and what it writes to a journal, is its own affair.
+  Next(1, Op::kRead, 9'200, 9'300);  // 5
+  EXPECT_THAT(by_worker(Op::kFlush, 9'320).gates, ElementsAre(4));
+}
+
 TEST_F(DependenciesTest, OfSeveralThatCompletedAtTheSameTimeTheOneThatArrivedLastIsTheLast) {
   for (int64_t begin_us = 0; begin_us < 10'000; begin_us += 1'000) {
     Next(1, Op::kRead, begin_us, begin_us + 100);
