@@ -6,6 +6,8 @@ FOLDER is the mount point of DEVICE. `prepare` lays out what the work needs and 
 """
 
 import argparse
+import asyncio
+import concurrent.futures
 import contextlib
 import mmap
 import os
@@ -200,6 +202,35 @@ class Mmap:
             time.sleep(0.3)
 
 
+class Pool:
+    """A program that has a few threads read for it, in turns: one thing after another, sometimes three at once, with
+    computing and pauses between. As programs with an event loop do it, and browsers."""
+
+    def prepare(self, place):
+        place.fill("store", 256 * MIB, place.rng())
+
+    def work(self, place):
+        asyncio.run(self._loop(place))
+
+    @staticmethod
+    async def _loop(place):
+        rng = place.rng(1)
+        fd = os.open(place.path("store"), os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            loop = asyncio.get_running_loop()
+            for _ in range(700):
+                reads = [(rng.choice((4096, 16384, 65536)), rng.randrange(256 * MIB // 4096 - 16) * 4096)
+                         for _ in range(3 if rng.random() < 0.2 else 1)]
+                await asyncio.gather(*(loop.run_in_executor(pool, os.pread, fd, *read) for read in reads))
+                until = time.monotonic() + rng.expovariate(1 / 0.0008)
+                while time.monotonic() < until:
+                    pass
+                if rng.random() < 0.2:
+                    await asyncio.sleep(rng.expovariate(1 / 0.004))
+        os.close(fd)
+
+
 class Build:
     """A program of 150 files is compiled and linked, two at a time."""
 
@@ -244,7 +275,8 @@ def give_way():
         file.write("19")
 
 
-WORKLOADS = {"desktop": Desktop, "overlap": Overlap, "copy": Copy, "fsync": Fsync, "mmap": Mmap, "build": Build}
+WORKLOADS = {"desktop": Desktop, "overlap": Overlap, "copy": Copy, "fsync": Fsync, "mmap": Mmap, "pool": Pool,
+             "build": Build}
 
 
 def main():

@@ -15,6 +15,8 @@ UNEXPLAINED_NS = 400_000
 FLUSH_FOLLOWS_NS = 5_000_000
 PAUSES_FIRST = 8
 GOINGS = 64
+TOGETHER_NS = 100_000
+SHARE = 1024
 
 # `gates` are pairs of ordinal and copy. `part` of a commit that may be shared is BEGINS, WITHIN, ENDS or, of one write, WHOLE.
 # `writing` is the journal whose writes it waits for, too, before its think time, or to the end of whose commit, or to that
@@ -105,6 +107,34 @@ def seen(trace, without_fua):
     return result
 
 
+class Program:
+    """Threads of one name, by what they waited for."""
+
+    def __init__(self):
+        self.last = None                # the I/O that completed last
+        self.in_flight = 0
+        self.since = self.busy = 0      # arrival of the first in flight without a pause; for how long there were any
+        self.together = 0               # so soon after that others are of one batch
+        self.beside = self.by_chance = 0
+
+    def busy_until(self, at):
+        return self.busy + (max(0, at - self.since - self.together) if self.in_flight else 0)
+
+    def begins(self, at, idle):
+        """A thread of it whose I/Os are complete, the last one at idle[0], begins another."""
+        idle_us = (at - idle[0]) // 1000
+        if idle_us > 0:
+            self.by_chance += min(max(0, self.busy_until(at) - idle[1]) // 1000, idle_us) * SHARE // idle_us
+            self.beside += SHARE * bool(self.in_flight and at - self.since >= self.together)
+            if max(self.by_chance, self.beside) >= 128 * SHARE:
+                self.by_chance //= 2
+                self.beside //= 2
+
+    def takes_turns(self):
+        less = self.by_chance - self.beside
+        return self.by_chance > 0 and 2 * self.beside <= self.by_chance and less ** 2 >= 16 * SHARE * self.by_chance
+
+
 class Thread:
     def __init__(self, born, machine):
         self.born = born        # arrival of its first I/O
@@ -121,6 +151,7 @@ class Thread:
         self.shares_blocks = False
         self.goes_on_ns = 0         # so long after a journal's writes it went on, the last time
         self.apart = [0, 0]         # how often it went on while no journal wrote, and at once
+        self.idle = None            # if it has nothing in flight: of the last one the program, completion, how busy that was
         self.after = [0, 0]         # or after its writes, and at once or meanwhile
         self.commits = 0            # records that completed
         self.committing = False     # until a record completes
@@ -155,6 +186,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
     asked_for = set()                         # commits with something before the record that somebody waited for
     begun = 0
     last_of_all, last_journal = {}, {}        # by machine and by device
+    programs = collections.defaultdict(Program)
+    of_program = {}                           # of ordinals
     last_to_end = lambda *those: max((x for x in those if x is not None), key=when, default=None)
     at_machine = lambda io: (machine_of or {}).get(io["device"], 0)
 
@@ -270,6 +303,17 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                     last_journal[where] = last_to_end(last_journal.get(where), done)
             elif is_sync_write(trace[done]):
                 synced.append(thread)
+            if not thread.in_flight:
+                thread.idle = None
+            if done in of_program:
+                program = of_program[done]
+                busy = program.busy_until(saw[done][0])
+                program.in_flight -= 1
+                if not program.in_flight:
+                    program.busy = busy
+                program.last = last_to_end(program.last, done)
+                if not thread.in_flight:
+                    thread.idle = (program, saw[done][0], busy)
             if is_commit_record(trace[done]):
                 began = thread.commit_from if thread.committing else arrival(trace[done])
                 commits.append((began, saw[done][0], done))
@@ -395,6 +439,12 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                     name(one)
             if not journal and commit is not None and commit in commit_of and thread.shares_blocks:
                 after = chain_of[commit]
+            program = programs.get((machine, io["process"]))
+            if not journal and io["process"] and program:
+                if not thread.in_flight and thread.idle and thread.idle[0] is program:
+                    program.begins(at, thread.idle[1:])
+                if program.takes_turns() and program.last is not None and saw[program.last][0] > thread.named:
+                    name(program.last)
             if not journal and unexplained():
                 started = [end_of(other) for other in births
                            if other.machine == machine and other.born > arrival(thread.last[1]) and
@@ -436,6 +486,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             yield Wait(ordinal, copy, key, own, think_ns, part, asked, writing, how, after, thread.goes_on_ns if after else 0,
                        io["complete"] is not None, asks_after_ns if of_writer else 0, unless)
         if io["complete"] is not None:
+            if io["process"] and is_foreground(io) and not journal and not part:
+                program = of_program[ordinal] = programs[machine, io["process"]]
+                program.in_flight += 1
+                if program.in_flight == 1:
+                    program.since, program.together = at, min(TOGETHER_NS, max(0, io["complete"] - at) // 4)
             thread.in_flight += 1
             heapq.heappush(pending, (saw[ordinal][1], ordinal))
 

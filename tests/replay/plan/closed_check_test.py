@@ -58,6 +58,12 @@ def made_up(seed, ios, tick_ns, disks=("sda",)):
             disk = place.choice(disks)
             rows += [(queue, queue + waits, queue + took, op, flags, 4096, thread, "program %d" % thread, disk)
                      for queue, took, op, flags, thread, waits in of_log]
+        if place.random() < 0.3:
+            # Threads of one program that hand work to each other.
+            took = 1_000 * place.choice((60, 100, 390)) + place.randrange(1_000)
+            for handed in range(place.choice((1, 3, 8))):
+                rows.append((at, at, at + took, "read", "", 4096, 80 + (i + handed) % 4, "pool", place.choice(disks)))
+                at += took + 1_000 * place.choice((0, 20, 60, 190, 210, 600))
         if rng.random() < 0.02:
             newest += 1
             threads[rng.randrange(1, 6)] = newest

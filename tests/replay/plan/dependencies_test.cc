@@ -136,6 +136,7 @@ class DependenciesTest : public testing::Test {
   }
 
   bool no_fua_ = false;
+  std::vector<size_t> next_ = {0, 0, 0};  // of each thread, in a test that needs it
   Dependencies inferred_{64, 4};
   std::map<uint32_t, std::pair<size_t, uint32_t>> owner_;  // of each slot the place, and the copy
   size_t place_ = 0;
@@ -196,6 +197,50 @@ TEST_F(DependenciesTest, WhatAKernelWorkerDoesForOthersFollowsTheLastCompletionO
   // A flush that follows, and what it writes to a journal, is its own affair.
   Next(1, Op::kRead, 9'200, 9'300);  // 5
   EXPECT_THAT(by_worker(Op::kFlush, 9'320).gates, ElementsAre(4));
+}
+
+// A program's event loop has two threads read for it in turns, 50 us after the last one. While a
+// thread had nothing in flight, for 1,100 us, the other had, but for its first 100 us for 900 us:
+// by chance one would have begun beside the other so often, and after 20 times that is known.
+TEST_F(DependenciesTest, AThreadThatTakesTurnsWaitsForWhatTheOthersDid) {
+  const auto by_program = [this](uint32_t thread, uint32_t process, int64_t arrival_us) {
+    IoRecord io = Io(Op::kRead, arrival_us * kUs, (arrival_us + 1'000) * kUs, 0, 4096);
+    io.pid = thread;
+    io.process = process;
+    return Hand(io);
+  };
+  int64_t at_us = 0;
+  for (size_t i = 0; i < 40; ++i, at_us += 1'050) {
+    const Waited next = by_program(i % 2 == 0 ? 1 : 2, 5, at_us);
+    // The first read of each has none of its own before it; the third one of all could be that of
+    // who started the other thread.
+    if (i < 3) continue;
+    const bool known = i >= 2 + 20 - 1;
+    EXPECT_EQ(next.gates.back(), known ? i - 1 : i - 2) << i;
+    EXPECT_EQ(next.think_us, known ? 50 : 1'100) << i;
+  }
+  at_us += 5'000;
+  EXPECT_THAT(by_program(1, 5, at_us).gates, ElementsAre(38, 39));
+  EXPECT_THAT(by_program(3, 6, at_us + 100).gates, ElementsAre(39));
+}
+
+// Two programs of one name that read now and then, each for itself.
+TEST_F(DependenciesTest, WhoBeginsBesideOthersOfTheNameWaitsForItself) {
+  std::vector<size_t> last(3, 0);
+  for (size_t i = 0; i < 400; ++i) {
+    // Every 1.3 and every 1.7 ms.
+    const int64_t a_us = 1'300 * static_cast<int64_t>(next_[1]);
+    const int64_t b_us = 1'700 * static_cast<int64_t>(next_[2]) + 3;
+    const uint32_t thread = a_us < b_us ? 1 : 2;
+    ++next_[thread];
+    const int64_t at_us = std::min(a_us, b_us);
+    IoRecord io = Io(Op::kRead, at_us * kUs, (at_us + 500) * kUs, 0, 4096);
+    io.pid = thread;
+    io.process = 5;
+    const Waited waited = Hand(io);
+    if (i >= 3) EXPECT_THAT(waited.gates, ElementsAre(last[thread])) << i;
+    last[thread] = i;
+  }
 }
 
 TEST_F(DependenciesTest, OfSeveralThatCompletedAtTheSameTimeTheOneThatArrivedLastIsTheLast) {
