@@ -12,6 +12,7 @@ import contextlib
 import mmap
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -231,6 +232,52 @@ class Pool:
         os.close(fd)
 
 
+class Node:
+    """The same by a program of Node.js, which has four threads for it."""
+
+    PROGRAM = """
+        const file = require('fs').promises.open(process.argv[1], 'r');
+        let last = +process.argv[2];
+        const below = count => (last = (last * 1103515245 + 12345) % 2147483648) % count;
+        file.then(async file => {
+          for (let i = 0; i < 700; ++i) {
+            const reads = [];
+            for (let many = below(5) == 0 ? 3 : 1; many > 0; --many) {
+              reads.push(file.read(Buffer.alloc(65536), 0, [4096, 16384, 65536][below(3)], below(65500) * 4096));
+            }
+            await Promise.all(reads);
+            const until = process.hrtime.bigint() + BigInt(below(1600000));
+            while (process.hrtime.bigint() < until);
+            if (below(5) == 0) await new Promise(resolve => setTimeout(resolve, below(8)));
+          }
+        });"""
+
+    def prepare(self, place):
+        place.fill("store", 256 * MIB, place.rng())
+
+    def work(self, place):
+        subprocess.run(["node", "-e", self.PROGRAM, place.path("store"), str(place.seed)], check=True)
+
+
+class Browser:
+    """Chromium lies on the disk, starts there twice, and draws a page."""
+
+    OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+               "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+
+    def prepare(self, place):
+        shutil.copytree("/usr/lib/chromium", place.path("chromium"))
+        os.mkdir(place.path("profile"))
+        with open(place.path("page.html"), "w", encoding="ascii") as file:
+            file.writelines("<p>line %d</p>\n" % line for line in range(2000))
+
+    def work(self, place):
+        for number in range(2):
+            subprocess.run([place.path("chromium/chromium"), *self.OPTIONS, "--user-data-dir=" + place.path("profile"),
+                            "--screenshot=" + place.path("page%d.png" % number), "file://" + place.path("page.html")],
+                           check=True, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": place.path("profile")})
+
+
 class Build:
     """A program of 150 files is compiled and linked, two at a time."""
 
@@ -276,7 +323,7 @@ def give_way():
 
 
 WORKLOADS = {"desktop": Desktop, "overlap": Overlap, "copy": Copy, "fsync": Fsync, "mmap": Mmap, "pool": Pool,
-             "build": Build}
+             "node": Node, "browser": Browser, "build": Build}
 
 
 def main():
