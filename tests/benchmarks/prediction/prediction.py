@@ -276,7 +276,7 @@ def alone():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,build")
+    parser.add_argument("--workloads", default="desktop,overlap,copy,fsync,mmap,pool,build")
     parser.add_argument("--pairs", default="1:10,5:30,1:2", help="FAST:SLOW of the speeds 1, 2, 5, 10, 30, 100: so many times slower; of two real disks: memory:machine")
     parser.add_argument("--folder", default="/var/tmp", help="on the machine's disk, where `machine` has its file")
     parser.add_argument("--rounds", type=int, default=3, help="live runs on each disk, each with its recording")
