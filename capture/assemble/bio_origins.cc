@@ -2,7 +2,15 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace blktape {
+namespace {
+
+// The first step follows at once, but for what may delay the thread.
+constexpr int64_t kFlushFollowsNs = 10 * kNanosPerMilli;
+
+}  // namespace
 
 const Layer* BioOrigins::Find(uint32_t dev) const {
   const auto found = std::ranges::find(layers_, dev, &Layer::dev);
@@ -40,9 +48,9 @@ void BioOrigins::Above(const BlockEvent& event) {
   Origin* const known = At(place);
   if (known != nullptr && known->passed_on) {
     known->passed_on = false;
-    return;
+  } else {
+    Put(place, origin);
   }
-  Put(place, origin);
   preflushes_.erase(event.pid);
   if ((event.flags & kFlagPreflush) != 0 && layer->one_disk) preflushes_[event.pid] = place;
 }
@@ -62,11 +70,16 @@ void BioOrigins::Queued(BlockEvent* event) {
     if (write == preflushes_.end()) return;
     Origin* const origin = At(write->second);
     preflushes_.erase(write);
-    if (origin == nullptr || origin->pid != event->pid) return;
+    if (origin == nullptr || origin->pid != event->pid ||
+        event->time_ns - origin->queue_ns > kFlushFollowsNs) {
+      return;
+    }
     origin->flushed = true;
     event->of_write = true;
     return;
   }
+  // Some layers pass it on as it is.
+  if ((event->flags & kFlagPreflush) != 0) preflushes_.erase(event->pid);
   Origin* const origin = At({event->device, event->lba.sectors});
   if (origin == nullptr || !origin->passed_on) return;
   origin->passed_on = false;

@@ -16,7 +16,8 @@ namespace blktape {
 // that a thread of the kernel submits to a disk has the thread that queued it above.
 //
 // device-mapper passes a write with PREFLUSH on in two steps: a flush, by the thread that queued
-// the write, and when that is complete the write without PREFLUSH, by a thread of the kernel.
+// the write, and when that is complete the write without PREFLUSH, by a thread of the kernel. Newer
+// kernels pass it on as it is where the layer only moves it.
 //
 // The programs of the bpf source (block.bpf.c) do the same in the kernel. Memory: bounded; what was
 // not passed on for long is forgotten, and then keeps the thread that submitted it. One thread.

@@ -181,6 +181,7 @@ struct {
 // The threads whose writes with PREFLUSH are passed on in two steps, of which the first, the flush,
 // is still to come: direct mapped by pid.
 #define PREFLUSH_SLOTS 1024
+#define FLUSH_FOLLOWS_NS 10000000ull  // at once, but for what may delay the thread
 struct preflush {
   __u32 pid;  // 0: none
   __u32 pad;
@@ -635,13 +636,25 @@ static __always_inline struct preflush *PreflushOf(__u32 pid) {
   return bpf_map_lookup_elem(&preflushes, &slot);
 }
 
+// A bio with data is queued on a layer (-1: on a disk) by the current thread, who passes on at once
+// what the layer sends ahead. Some layers pass a write with PREFLUSH on as it is.
+static __always_inline void ExpectFlush(__u32 opf, int layer, const struct place *place) {
+  __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  struct preflush *preflush = PreflushOf(pid);
+  if (!preflush) return;
+  bool comes =
+      layer >= 0 && HAS(opf, __REQ_PREFLUSH) && layers[layer & (BLKTAPE_MAX_LAYERS - 1)].one_disk;
+  preflush->pid = comes ? pid : 0;
+  preflush->write = *place;
+}
+
 // Whether the flush that a thread passes on to a disk is the first step of a write with PREFLUSH.
-static __always_inline bool IsOfWriteAbove(__u32 pid) {
+static __always_inline bool IsOfWriteAbove(__u32 pid, __u64 queue_ns) {
   struct preflush *preflush = PreflushOf(pid);
   if (!preflush || preflush->pid != pid || pid == 0) return 0;
   preflush->pid = 0;
   struct origin *write = bpf_map_lookup_elem(&origins, &preflush->write);
-  if (!write || write->pid != pid) return 0;
+  if (!write || write->pid != pid || queue_ns - write->queue_ns > FLUSH_FOLLOWS_NS) return 0;
   write->flushed = 1;
   return 1;
 }
@@ -663,6 +676,7 @@ static __always_inline void LayerQueue(struct bio *bio, __u32 again) {
     if (seen) return;
     if (known->passed_on) {
       known->passed_on = 0;
+      ExpectFlush(opf, layer, &place);
       return;
     }
   }
@@ -672,12 +686,7 @@ static __always_inline void LayerQueue(struct bio *bio, __u32 again) {
                           .pid = pid,
                           .seen = again == LAST_PROGRAM ? 0 : again + 1};
   bpf_map_update_elem(&origins, &place, &origin, BPF_ANY);
-  struct preflush *preflush = PreflushOf(pid);
-  if (preflush) {
-    bool comes = HAS(opf, __REQ_PREFLUSH) && layers[layer & (BLKTAPE_MAX_LAYERS - 1)].one_disk;
-    preflush->pid = comes ? pid : 0;
-    preflush->write = place;
-  }
+  ExpectFlush(opf, layer, &place);
   IsOwn(pid);  // notes what the kernel calls it
   struct blktape_counters *counter = Counters();
   if (want_names && counter) TellName(pid, counter);
@@ -741,10 +750,11 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   bool counted = !IsOwn(pid);
   if (want_names) TellName(pid, counter);
   if (layer_count != 0 && is_flush) {
-    is_derived = IsOfWriteAbove(pid);
+    is_derived = IsOfWriteAbove(pid, queue_ns);
   } else if (layer_count != 0) {
     struct place place = {.dev = DevOf(bio->bi_bdev->bd_disk), .sector = bio->bi_iter.bi_sector};
     struct origin *origin = bpf_map_lookup_elem(&origins, &place);
+    if (preflush) ExpectFlush(opf, -1, &place);
     if (origin && origin->passed_on && origin->bio == (__u64)bio) {
       origin->passed_on = 0;
       pid = origin->pid;

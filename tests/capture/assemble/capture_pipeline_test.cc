@@ -223,6 +223,45 @@ TEST_F(LayersTest, AWriteWithPreflushIsAsIfNothingWereBetween) {
   EXPECT_EQ(records[2].pid, 700u);
 }
 
+// Where the upper layer passes it on as it is, the lower one does it in two steps.
+TEST_F(LayersTest, AWriteWithPreflushMayBeDividedByALowerLayer) {
+  const int64_t queued_ns = Queue(kVolume, 8, 700, kFlagPreflush | kFlagFua);
+  Remap(kVolume, 8, kCrypt, 10'008);
+  Queue(kCrypt, 10'008, 700, kFlagPreflush | kFlagFua);
+  Flush(BlockAction::kQueue, 700);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  Remap(kCrypt, 10'008, kDisk, 20'008);
+  Queue(kDisk, 20'008, kWorker, kFlagFua);
+  Serve(20'008, kFlagFua);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].flags & kFlagDerived, kFlagDerived);
+  EXPECT_EQ(records[1].flags, kFlagSync | kFlagPreflush | kFlagFua | kFlagMapped);
+  EXPECT_EQ(records[1].queue_ns, queued_ns);
+  EXPECT_EQ(records[1].pid, 700u);
+}
+
+// Or none does: what the thread flushes next is its own.
+TEST_F(LayersTest, AWriteWithPreflushMayBePassedOnAsItIs) {
+  Queue(kVolume, 8, 700, kFlagPreflush | kFlagFua);
+  Remap(kVolume, 8, kDisk, 20'008);
+  const int64_t queued_ns = Queue(kDisk, 20'008, 700, kFlagPreflush | kFlagFua);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  Serve(20'008, kFlagFua);
+  Flush(BlockAction::kQueue, 700);
+  Flush(BlockAction::kIssue, kWorker);
+  Flush(BlockAction::kComplete, kWorker);
+  const std::vector<IoRecord>& records = Records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].flags & kFlagDerived, kFlagDerived);
+  EXPECT_EQ(records[1].flags, kFlagSync | kFlagPreflush | kFlagFua);
+  EXPECT_EQ(records[1].queue_ns, queued_ns);
+  EXPECT_EQ(records[2].flags & kFlagDerived, 0u);
+  EXPECT_EQ(records[2].pid, 700u);
+}
+
 TEST_F(LayersTest, AFlushThatAnotherAskedForTooIsThatOnes) {
   Queue(kVolume, 8, 700, kFlagPreflush);
   Flush(BlockAction::kQueue, 700);
