@@ -20,16 +20,6 @@ constexpr int kPausesFirst = 8;
 // Of so many times the earlier ones count half.
 constexpr int kGoings = 64;
 
-// Threads take turns if they begin an I/O beside another one's at most half as often as by chance,
-// and less often by so many standard deviations.
-constexpr int64_t kDeviations = 4;
-constexpr int64_t kShare = 1024;           // what is counted is in such parts of one
-constexpr int64_t kBeside = 128 * kShare;  // of so many the earlier ones count half
-// What begins within this time was handed out together; or within a quarter of the first one's.
-constexpr int64_t kTogetherNs = 100 * kNanosPerMicro;
-// The programs that are known at a time.
-constexpr size_t kProgramSlots = 4096;
-
 // By so many devices, its first ones, a journal is known.
 constexpr size_t kJournalDevices = 64;
 
@@ -52,7 +42,7 @@ bool IsCommit(const IoRecord& io) {
 
 Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains,
                            const std::vector<uint32_t>& machine_of_device)
-    : max_slots_(max_slots), max_chains_(max_chains), machines_(1), programs_(kProgramSlots) {
+    : max_slots_(max_slots), max_chains_(max_chains), machines_(1) {
   // Numbered anew: a trace may call them anything.
   std::unordered_map<uint32_t, uint32_t> known = {{0, 0}};
   for (const uint32_t machine : machine_of_device) {
@@ -71,6 +61,10 @@ uint64_t Dependencies::ThreadOf(const IoRecord& io) {
   const uint64_t machine = MachineOf(io) * kMachines;
   if (io.pid) return machine + *io.pid;
   return machine + (io.process ? kPrograms + *io.process : 2 * kPrograms);
+}
+
+uint64_t Dependencies::ProgramOf(const IoRecord& io) {
+  return uint64_t{MachineOf(io)} << 32 | *io.process;
 }
 
 uint32_t Dependencies::NewChain(uint64_t thread, uint32_t machine) {
@@ -203,61 +197,16 @@ bool Dependencies::KnowFlush(uint32_t slot, int64_t now_ns) {
   return true;
 }
 
-uint64_t Dependencies::NameOf(uint32_t machine, uint32_t process) {
-  return uint64_t{machine} << 32 | process;
-}
-
-// Where that program is kept, or another one.
-Dependencies::Program& Dependencies::PlaceOf(uint64_t name) {
-  return programs_[(name + (name >> 32) * (kProgramSlots / 8)) % kProgramSlots];
-}
-
-// How long some of the program's I/Os have been in flight by then, but for what began just before.
-int64_t Dependencies::BusyUntil(const Program& program, int64_t ns) {
-  if (program.in_flight == 0) return program.busy_ns;
-  const int64_t for_ns = SaturatingSubtract(ns, program.since_ns);
-  return program.busy_ns + std::max<int64_t>(0, SaturatingSubtract(for_ns, program.together_ns));
-}
-
-void Dependencies::CountArrival(uint32_t slot) {
-  const Slot& added = slots_[slot];
-  if (added.program == kNone) return;
-  const uint64_t name = NameOf(chains_[added.chain].machine, added.program);
-  Program& program = PlaceOf(name);
-  if (program.name != name) {
-    if (program.last_slot != kNone) Release(program.last_slot);
-    program = {.name = name};
-  }
-  if (program.in_flight++ > 0) return;
-  program.since_ns = added.arrival_ns;
-  const int64_t takes_ns =
-      std::max<int64_t>(0, SaturatingSubtract(added.complete_ns, added.arrival_ns));
-  program.together_ns = std::min(kTogetherNs, takes_ns / 4);
-}
-
-void Dependencies::CountCompletion(uint32_t slot) {
-  const Slot& done = slots_[slot];
-  Chain& chain = chains_[done.chain];
-  if (chain.out == 0) chain.idle_program = UINT64_MAX;
-  if (done.program == kNone) return;
-  const uint64_t name = NameOf(chain.machine, done.program);
-  Program& program = PlaceOf(name);
-  if (program.name != name || program.in_flight == 0) return;
-  const int64_t busy_ns = BusyUntil(program, done.complete_ns);
-  if (--program.in_flight == 0) program.busy_ns = busy_ns;
-  HoldLatest(slot, &program.last_slot);
-  if (chain.out > 0) return;
-  chain.idle_program = name;
-  chain.idle_ns = done.complete_ns;
-  chain.idle_busy_ns = busy_ns;
-}
-
 void Dependencies::Happened(uint32_t slot) {
   const Slot& done = slots_[slot];
   Chain& chain = chains_[done.chain];
   chain.any_completed = true;
   if (chain.out > 0) --chain.out;
-  CountCompletion(slot);
+  chain.idle = {};
+  if (done.program) {
+    uint32_t* const last = turns_.End(*done.program, done.complete_ns, &chain.idle);
+    if (last != nullptr) HoldLatest(slot, last);
+  }
   if (done.sync) synced_[next_synced_++ % synced_.size()] = done.chain;
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
@@ -569,29 +518,9 @@ void Dependencies::NameJustEnded(bool journal, uint32_t device, Chain* chain, Jo
 // its own last I/O.
 void Dependencies::NameOfTurn(const IoRecord& io, Chain* chain) {
   if (!io.process) return;
-  const uint64_t name = NameOf(chain->machine, *io.process);
-  Program& program = PlaceOf(name);
-  if (program.name != name) return;
-  const int64_t idle_us = SaturatingSubtract(arrival_ns_, chain->idle_ns) / kNanosPerMicro;
-  if (chain->out == 0 && chain->idle_program == name && idle_us > 0) {
-    const int64_t busy_ns = BusyUntil(program, arrival_ns_) - chain->idle_busy_ns;
-    const int64_t busy_us = std::clamp<int64_t>(busy_ns / kNanosPerMicro, 0, idle_us);
-    program.by_chance += busy_us * kShare / idle_us;
-    const bool beside = program.in_flight > 0 &&
-                        SaturatingSubtract(arrival_ns_, program.since_ns) >= program.together_ns;
-    if (beside) program.beside += kShare;
-    if (std::max(program.by_chance, program.beside) >= kBeside) {
-      program.by_chance /= 2;
-      program.beside /= 2;
-    }
-  }
-  const int64_t less = program.by_chance - program.beside;
-  const bool in_turns = program.beside * 2 <= program.by_chance &&
-                        less * less >= kDeviations * kDeviations * kShare * program.by_chance;
-  if (in_turns && program.by_chance > 0 && program.last_slot != kNone &&
-      slots_[program.last_slot].complete_ns > chain->told_ns) {
-    Name(program.last_slot, chain);
-  }
+  const Turns::Idle idle = chain->out == 0 ? chain->idle : Turns::Idle();
+  const uint32_t last = turns_.Next(ProgramOf(io), idle, arrival_ns_);
+  if (last != kNone && slots_[last].complete_ns > chain->told_ns) Name(last, chain);
 }
 
 // What an I/O that nothing else explains has waited for, of other threads.
@@ -795,20 +724,22 @@ std::optional<uint32_t> Dependencies::Add(const IoRecord& io) {
   const std::optional<uint32_t> slot = TakeSlot();
   if (!slot) return std::nullopt;
   ++chains_[wait_.chain].out;
-  const bool counts = io.process && IsForeground(io) && !IsJournal(io) && wait_commit_ == 0;
   slots_[*slot] = {.number = added_++,
                    .arrival_ns = *io.arrival_ns(),
                    .complete_ns = *io.complete_ns,
                    .device = io.device,
                    .chain = wait_.chain,
-                   .program = counts ? *io.process : kNone,
                    .uses = 1,
                    .commit_number = wait_commit_,
                    .flush_follows = no_fua_ && io.op == Op::kWrite && (io.flags & kFlagFua) != 0,
                    .sync = IsSyncWrite(io) && !IsJournal(io),
                    .journal = IsJournal(io),
                    .commit = IsCommit(io)};
-  CountArrival(*slot);
+  if (io.process && IsForeground(io) && !IsJournal(io) && wait_commit_ == 0) {
+    slots_[*slot].program = ProgramOf(io);
+    const uint32_t gone = turns_.Begin(ProgramOf(io), *io.arrival_ns(), *io.complete_ns);
+    if (gone != kNone) Release(gone);
+  }
   Push(*slot);
   return slot;
 }

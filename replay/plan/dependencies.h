@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/io_record.h"
+#include "replay/plan/turns.h"
 
 namespace blktape {
 
@@ -104,14 +105,14 @@ class Dependencies {
     int64_t complete_ns = 0;
     uint32_t device = 0;
     uint32_t chain = 0;
-    uint32_t program = kNone;    // whose threads may take turns
     uint32_t uses = 0;           // by whom it may still be named
     uint32_t next_copy = kNone;  // of a commit's I/O
     uint64_t commit_number = 0;  // of a commit that may be shared
     bool flush_follows = false;  // perhaps: a FUA write to a device without FUA
     bool sync = false;           // a write that may ask for a commit
     bool journal = false;
-    bool commit = false;  // its record
+    bool commit = false;                             // its record
+    std::optional<uint64_t> program = std::nullopt;  // whose threads may take turns
   };
   struct Pending {
     int64_t complete_ns;
@@ -133,19 +134,6 @@ class Dependencies {
   };
   // For whom a thread writes commits.
   enum class Writes : uint8_t { kUnknown, kForOthers, kForItself };
-  // Threads of one name: of one program, as a rule. Of their I/Os what they waited for counts.
-  struct Program {
-    uint64_t name = UINT64_MAX;  // of the machine's
-    uint32_t last_slot = kNone;  // the one that completed last
-    uint32_t in_flight = 0;
-    int64_t since_ns = 0;     // when the first of those in flight without a pause arrived
-    int64_t together_ns = 0;  // what begins so soon after that was handed out with it
-    int64_t busy_ns = 0;      // for how long some have been in flight by then, see BusyUntil
-    // In kShare-ths: I/Os that began while another thread had one in flight, and how many would
-    // have by chance.
-    int64_t beside = 0;
-    int64_t by_chance = 0;
-  };
   // How often a thread went on: while a journal was not writing, and after or during writes that
   // were under way, or began at once, when the thread was woken; and how often of these at once.
   struct Goings {
@@ -177,14 +165,12 @@ class Dependencies {
     Writes writes = Writes::kUnknown;
     // Arrival of the first I/O of the commit under way, or of the last one.
     int64_t commit_from_ns = INT64_MIN;
-    uint64_t commit = 0;         // its number, if it may be shared and its record has not arrived
-    std::vector<Asker> askers;   // of the last one
-    bool shares_blocks = false;  // with what the journal writes: it waited for that, the last time
-    int64_t goes_on_ns = 0;      // and went on so long after it
-    Goings goings;               // after its sync writes were durable
-    uint64_t idle_program = UINT64_MAX;  // its last I/O's, if it has none in flight
-    int64_t idle_ns = 0;                 // since then, and how busy the program had been by then
-    int64_t idle_busy_ns = 0;
+    uint64_t commit = 0;          // its number, if it may be shared and its record has not arrived
+    std::vector<Asker> askers;    // of the last one
+    bool shares_blocks = false;   // with what the journal writes: it waited for that, the last time
+    int64_t goes_on_ns = 0;       // and went on so long after it
+    Goings goings;                // after its sync writes were durable
+    Turns::Idle idle;             // told by its last completion
     uint64_t asked_commit = 0;    // the last commit that it asked for
     uint32_t asked_copy = 0;      // which copy of it is its own
     uint64_t wrote_commit = 0;    // in a log: the last one, until it has waited for that
@@ -232,6 +218,7 @@ class Dependencies {
   Device& DeviceOf(uint32_t index);
   uint32_t MachineOf(const IoRecord& io) { return DeviceOf(io.device).machine; }
   uint64_t ThreadOf(const IoRecord& io);
+  uint64_t ProgramOf(const IoRecord& io);
   uint32_t NewChain(uint64_t thread, uint32_t machine);
   uint32_t ChainOf(const IoRecord& io);
   uint32_t LogFor(const IoRecord& io, uint32_t thread);
@@ -251,11 +238,6 @@ class Dependencies {
   bool PausedFirst(uint32_t device, Chain* chain);
   uint32_t JustEnded(bool journal, uint32_t device, const Chain& chain) const;
   void NameJustEnded(bool journal, uint32_t device, Chain* chain, JournalWait* wait);
-  static uint64_t NameOf(uint32_t machine, uint32_t process);
-  Program& PlaceOf(uint64_t name);
-  static int64_t BusyUntil(const Program& program, int64_t ns);
-  void CountArrival(uint32_t slot);
-  void CountCompletion(uint32_t slot);
   void NameOfTurn(const IoRecord& io, Chain* chain);
   void NameOthers(const IoRecord& io, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
@@ -287,7 +269,7 @@ class Dependencies {
   bool no_fua_ = false;
   std::vector<LastDone> machines_;
   std::vector<Device> devices_;
-  std::vector<Program> programs_;
+  Turns turns_;  // its slots are held here
   // The last ones, in rings.
   std::array<Commit, 64> commits_;
   size_t next_commit_ = 0;

@@ -35,12 +35,15 @@ inline bool BeginsWithFlush(Op op, uint32_t flags) {
 struct HostPart {
   HostCost transfer;  // of reads, writes and all else but a flush
   HostCost flush;
+  bool has_fua = true;  // the target
 
   // `pause_ns`: IssuedIo::pause_ns.
   int64_t Of(Op op, uint32_t flags, uint64_t bytes, int64_t pause_ns) const {
     if (!BeginsWithFlush(op, flags)) return transfer.After(pause_ns);
-    const bool writes = op == Op::kWrite && bytes > 0;
-    return flush.After(pause_ns) + (writes ? transfer.at_once_ns : 0);
+    if (op == Op::kFlush) return flush.After(pause_ns);
+    const int more_flushes = FlushesFirst(flags, has_fua) - 1;
+    return flush.After(pause_ns) + more_flushes * flush.at_once_ns +
+           (bytes > 0 ? transfer.at_once_ns : 0);
   }
 };
 
