@@ -49,6 +49,13 @@ inline constexpr uint32_t kFlagBacklog = 1u << 8;
 // flushed twice before the data.
 inline constexpr uint32_t kFlagMapped = 1u << 9;
 
+// How often a drive flushes before it writes the data of a write with these flags. `has_fua`: it
+// can write with FUA itself.
+constexpr int FlushesFirst(uint32_t flags, bool has_fua) {
+  if ((flags & kFlagPreflush) == 0) return 0;
+  return !has_fua && (flags & kFlagMapped) != 0 && (flags & kFlagFua) != 0 ? 2 : 1;
+}
+
 // "sync+fua", in the order of the bits; "" for none. Bits without a name are shown together as one
 // hexadecimal number.
 std::string FlagNames(uint32_t flags);

@@ -190,7 +190,7 @@ Result<std::vector<HostPart>> MeasureHostParts(const std::string& engine,
     RETURN_IF_ERROR(transfer.status());
     RETURN_IF_ERROR(flush.status());
     if (!*transfer || !*flush) return std::vector<HostPart>();
-    parts.push_back({.transfer = **transfer, .flush = **flush});
+    parts.push_back({.transfer = **transfer, .flush = **flush, .has_fua = target->abilities().fua});
   }
   return parts;
 }

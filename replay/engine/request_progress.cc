@@ -16,9 +16,7 @@ uint32_t RequestProgress::Start(const EngineRequest& request, bool has_fua) {
   error_ = 0;
   done_bytes_ = 0;
   refused_since_ns_.reset();
-  constexpr uint32_t kTwice = kFlagPreflush | kFlagFua | kFlagMapped;
-  flushes_first_ = request.op == Op::kWrite && (request.flags & kFlagPreflush) != 0 ? 1 : 0;
-  if (flushes_first_ > 0 && !has_fua && (request.flags & kTwice) == kTwice) flushes_first_ = 2;
+  flushes_first_ = request.op == Op::kWrite ? FlushesFirst(request.flags, has_fua) : 0;
   if (request.op == Op::kZoneAppend) error_ = EOPNOTSUPP;
   return error_;
 }

@@ -54,5 +54,16 @@ TEST(HostMeasureTest, WhereTheDiskWorkedForOthersNothingIsKnown) {
   EXPECT_EQ(HostPartNs({{}}), std::nullopt);
 }
 
+// The second flush right after the first, as the data.
+TEST(HostPartTest, WhereTwoFlushesComeFirstBothAreTheHosts) {
+  HostPart part = {.transfer = {.at_once_ns = 10, .after_pause_ns = 15},
+                   .flush = {.at_once_ns = 30, .after_pause_ns = 50}};
+  constexpr uint32_t kFlags = kFlagPreflush | kFlagFua | kFlagMapped;
+  EXPECT_EQ(part.Of(Op::kWrite, kFlags, 4096, kHostPauseNs), 50 + 10);
+  part.has_fua = false;
+  EXPECT_EQ(part.Of(Op::kWrite, kFlags, 4096, kHostPauseNs), 50 + 30 + 10);
+  EXPECT_EQ(part.Of(Op::kWrite, kFlags & ~kFlagMapped, 4096, kHostPauseNs), 50 + 10);
+}
+
 }  // namespace
 }  // namespace blktape
