@@ -11,13 +11,6 @@
 
 namespace blktape {
 
-// A device that passes I/O on to disks below it: a volume of LVM, dm-crypt, md.
-struct Layer {
-  uint32_t dev = 0;       // kernel dev_t
-  bool one_disk = false;  // all of it lies on one disk
-  bool operator==(const Layer&) const = default;
-};
-
 // Finds the disks to record in sysfs. A disk is a device with its own request queue. Partitions,
 // LVM, dm-crypt and md are followed down to the disks below them, because a trace shows what the
 // drive saw. Thread-compatible.

@@ -24,4 +24,11 @@ struct Disk {
   uint64_t zone_sectors = 0;
 };
 
+// A device that passes I/O on to disks below it: a volume of LVM, dm-crypt, md.
+struct Layer {
+  uint32_t dev = 0;       // kernel dev_t
+  bool one_disk = false;  // all of it lies on one disk
+  bool operator==(const Layer&) const = default;
+};
+
 }  // namespace blktape

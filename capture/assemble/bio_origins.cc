@@ -57,7 +57,7 @@ void BioOrigins::Above(const BlockEvent& event) {
 
 void BioOrigins::Remapped(const BlockEvent& event) {
   const Origin* const known = At({event.from_device, event.from_lba.sectors});
-  if (known == nullptr) return;
+  if (known == nullptr || event.bytes == 0) return;
   Origin origin = *known;
   origin.passed_on = true;
   Put({event.device, event.lba.sectors}, origin);

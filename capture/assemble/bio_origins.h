@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "capture/source/block_event.h"
-#include "host/block_device.h"
+#include "host/disk.h"
 
 namespace blktape {
 

@@ -154,13 +154,12 @@ class CapturePipeline::Impl : public EventMerger::Output, public IoAssembler::Ou
   void OnOrderedEvent(const BlockEvent& ordered) override {
     BlockEvent event = ordered;
     if (event.action == BlockAction::kRemap) origins_.Remapped(event);
-    if (origins_.IsLayer(event.device))
-      return origins_.Above(LacksName(event) ? Named(event) : event);
-    const std::optional<uint32_t> device = DeviceIndex(event.device);
-    if (!device) return;
     // The name of a process that has moved to another CPU is in the stream of its first CPU, which
     // may be read after this one.
     if (LacksName(event)) event = Named(event);
+    if (origins_.IsLayer(event.device)) return origins_.Above(event);
+    const std::optional<uint32_t> device = DeviceIndex(event.device);
+    if (!device) return;
     switch (event.action) {
       case BlockAction::kQueue:
         origins_.Queued(&event);

@@ -14,7 +14,7 @@
 #include "format/io_record.h"
 #include "format/trace.pb.h"
 #include "format/trace_writer.h"
-#include "host/block_device.h"
+#include "host/disk.h"
 
 namespace blktape {
 

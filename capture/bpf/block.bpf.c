@@ -695,7 +695,7 @@ static __always_inline void LayerQueue(struct bio *bio, __u32 again) {
 // A bio that was queued at sector `from` of `dev` is passed on, or a part of it.
 static __always_inline void Remap(struct bio *bio, __u32 dev, __u64 from, __u32 again) {
   (void)again;  // the same once more
-  if (layer_count == 0) return;
+  if (layer_count == 0 || bio->bi_iter.bi_size == 0) return;
   struct place above = {.dev = dev, .sector = from};
   struct origin *known = bpf_map_lookup_elem(&origins, &above);
   if (!known) return;

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "capture/source/capture_source.h"
 #include "format/trace.pb.h"
-#include "host/block_device.h"
+#include "host/disk.h"
 
 namespace blktape {
 
