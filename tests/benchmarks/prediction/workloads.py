@@ -205,7 +205,7 @@ class Mmap:
 
 class Pool:
     """A program that has a few threads read for it, in turns: one thing after another, sometimes three at once, with
-    computing and pauses between. As programs with an event loop do it, and browsers."""
+    computing and pauses between. As programs with an event loop do it."""
 
     def prepare(self, place):
         place.fill("store", 256 * MIB, place.rng())
