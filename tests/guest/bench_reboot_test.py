@@ -54,7 +54,7 @@ class BenchRebootTest(unittest.TestCase):
             disks = [guest.Disk("nvme", 2 << 30, image=os.path.join(folder, "first")),
                      guest.Disk("nvme", 2 << 30, image=os.path.join(folder, "second")),
                      guest.Disk("virtio", 256 << 20, image=os.path.join(folder, "results"))]
-            machine = guest.Guest(programs=["mkfs.ext4", "mount"], modules=["ext4"], disks=disks, timeout_s=600,
+            machine = guest.Guest(programs=["mkfs.ext4", "mount"], modules=["ext4"], disks=disks,
                                   files={"sample.tape": "tests/data/sample.tape"})
             console = machine.run_until(MAKE, "power goes now")
             finished = runs_of("\n".join(line.partition("finished ")[2] for line in console.splitlines()

@@ -12,7 +12,7 @@ class FloodTest(unittest.TestCase):
         cases.need(not guest.missing(), guest.missing())
 
     def test_no_event_is_lost(self):
-        result = guest.Guest(programs=["fio", "losetup"], modules=["loop"], timeout_s=300).run(r"""
+        result = guest.Guest(programs=["fio", "losetup"], modules=["loop"]).run(r"""
             head -c 67108864 /dev/urandom > /tmp/image
             losetup /dev/loop0 /tmp/image
             for source in bpf tracefs; do

@@ -83,7 +83,7 @@ class HardCasesTest(unittest.TestCase):
     def test_every_source_tells_what_was_asked_for(self):
         result = guest.Guest(
             programs=["mkfs.xfs", "mkfs.btrfs", "dd", "mount"], modules=["xfs", "btrfs", ("null_blk", None)],
-            disks=[guest.Disk("nvme", 512 << 20)], timeout_s=100).run("command=\n" + SCRIPT).check()
+            disks=[guest.Disk("nvme", 512 << 20)]).run("command=\n" + SCRIPT).check()
         self.assertGreater(int(result.text("segments")), 1)
         events = re.findall(r"(block_\w+): \d+,\d+ D\w* (?:\d+ \(\) )?(\d+) \+ (\d+)", result.text("events"))
         asked = sorted((int(at), int(size)) for event, at, size in events if event == "block_bio_queue")

@@ -120,7 +120,7 @@ class ReplayGuestTest(unittest.TestCase):
         self.check_sequence(wanted(result.rows("sample.csv"), fua=True), got[1:])
 
     def test_a_drive_sees_what_the_trace_holds(self):
-        result = guest.Guest(programs=workload.PROGRAMS, modules=workload.MODULES, files=FILES, timeout_s=300, disks=[
+        result = guest.Guest(programs=workload.PROGRAMS, modules=workload.MODULES, files=FILES, disks=[
             guest.Disk("nvme", 512 << 20), guest.Disk("nvme", 1 << 30), guest.Disk("virtio", 512 << 20),
         ]).run(workload.SCRIPT + r"""
             again() {  # NAME TRACE DISK OPTION...: replays and records what arrives at the disk

@@ -54,7 +54,7 @@ class SourcesTest(unittest.TestCase):
 
     def run_guest(self, script, modules=("ext4",), programs=()):
         return guest.Guest(programs=[*workload.PROGRAMS, *programs],
-                           modules=list(modules), disks=[DISK], timeout_s=300).run(workload.SCRIPT + script).check()
+                           modules=list(modules), disks=[DISK]).run(workload.SCRIPT + script).check()
 
     def check_same_records(self, first, second, key=key, at_least=300, moves=False):
         differences = collections.Counter(map(key, first))
@@ -145,7 +145,7 @@ class SourcesTest(unittest.TestCase):
     def test_disks_of_other_drivers_are_recorded_alike(self):
         result = guest.Guest(
             programs=["dd", "blkdiscard"], modules=["sd_mod", ("scsi_debug", None), ("null_blk", None)],
-            disks=[guest.Disk("virtio", 64 << 20)], timeout_s=300).run(r"""
+            disks=[guest.Disk("virtio", 64 << 20)]).run(r"""
                 insmod /modules/scsi_debug.ko dev_size_mb=64 lbpu=1 lbpws=1 delay=0
                 insmod /modules/null_blk.ko nr_devices=1 gb=1 memory_backed=1 discard=1 cache_size=8
                 until [ -e /dev/sda ] && [ -e /dev/nullb0 ]; do sleep 0.1; done
@@ -213,7 +213,7 @@ END
 
     def test_what_the_driver_gave_back_and_took_again_is_one_record(self):
         result = guest.Guest(
-            programs=["dd"], modules=["sd_mod", "mq-deadline", ("scsi_debug", None)], timeout_s=300).run(r"""
+            programs=["dd"], modules=["sd_mod", "mq-deadline", ("scsi_debug", None)]).run(r"""
                 insmod /modules/scsi_debug.ko dev_size_mb=64 delay=1 max_queue=8
                 until [ -e /dev/sda ]; do sleep 0.1; done
                 count=/sys/kernel/tracing/instances/count
@@ -256,7 +256,7 @@ END
                     self.assertEqual([row for row in written if row["complete_ns"] == ""], [])
 
     def test_a_recording_that_begins_and_ends_amid_io_loses_none(self):
-        result = guest.Guest(programs=["dd", "nice"], disks=[guest.Disk("nvme", 64 << 20)], timeout_s=300).run(r"""
+        result = guest.Guest(programs=["dd", "nice"], disks=[guest.Disk("nvme", 64 << 20)]).run(r"""
             # They take what the recorder leaves: else most of the time goes by until it has started.
             for i in 1 2 3; do
               (while [ ! -e /tmp/enough ]; do
@@ -284,8 +284,7 @@ END
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
             programs=["addpart", "cryptsetup", "dd", "dmsetup", "mkfs.ext4", "mount", "umount"],
-            modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"], disks=[guest.Disk("virtio", 64 << 20)],
-            timeout_s=300).run(r"""
+            modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"], disks=[guest.Disk("virtio", 64 << 20)]).run(r"""
                 # As an installer does it: a logical volume on an encrypted one on a partition.
                 addpart /dev/vda 1 2048 129024
                 printf 'open sesame' > /tmp/key
@@ -339,7 +338,7 @@ END
         result = guest.Guest(
             programs=["dd", "dmsetup", "mkfs.ext4", "mount", "umount"],
             modules=["ext4", "dm_mod", "dm_crypt", "xts", "ecb"],
-            disks=[guest.Disk("nvme", 64 << 20), guest.Disk("virtio", 64 << 20)], timeout_s=300).run(r"""
+            disks=[guest.Disk("nvme", 64 << 20), guest.Disk("virtio", 64 << 20)]).run(r"""
                 echo "0 61440 linear /dev/nvme0n1 8192" | dmsetup create below
                 head -c 1048576 /dev/urandom > /tmp/content
                 echo 'dd if=/tmp/content of=/mnt/file bs=64k oflag=direct' > /write

@@ -16,7 +16,7 @@ class TargetsTest(unittest.TestCase):
 
     def run_guest(self, script, modules=(), programs=(), disks=()):
         return guest.Guest(programs=["dd", "dmsetup", "blockdev", *programs], modules=list(modules), disks=list(disks),
-                           files=FILES, timeout_s=300).run(script).check()
+                           files=FILES).run(script).check()
 
     def test_a_disk_that_anything_stands_on_is_refused_unharmed(self):
         result = self.run_guest(r"""

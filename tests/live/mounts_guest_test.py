@@ -118,7 +118,7 @@ class MountsGuestTest(unittest.TestCase):
             disks=[guest.Disk("virtio", 128 << 20) for _ in range(4)] +
                   [guest.Disk("virtio", 400 << 20) for _ in range(5)] +
                   [guest.Disk("virtio", 48 << 20) for _ in range(3)] + [guest.Disk("nvme", 64 << 20)],
-            files={"block_digests": "tests/guest/block_digests"}, memory_mib=1536, timeout_s=600).run(SCRIPT).check()
+            files={"block_digests": "tests/guest/block_digests"}, memory_mib=1536).run(SCRIPT).check()
         with open(result.path("content"), "rb") as file:
             content = [hashlib.sha256(file.read(BLOCK_BYTES)).hexdigest() for _ in range(BLOCKS)]
         whole = collections.Counter(content)
