@@ -61,6 +61,8 @@ enum ColumnId {
   kPrio,
   kOrdinal,
   kBacklog,
+  kWaker,
+  kSinceWake,
   kColumns
 };
 
@@ -97,6 +99,8 @@ constexpr std::array<ColumnKind, kColumns> kColumnKinds = {{
     COLUMN(prio, 4, false),
     COLUMN(ordinal, 8, false),
     COLUMN(backlog, 8, false),
+    COLUMN(waker, 4, false),
+    COLUMN(since_wake, 8, false),
 }};
 #undef COLUMN
 
@@ -128,6 +132,8 @@ class BatchEncoder::Impl {
       next_ordinal_ = *io.ordinal + 1;
     }
     if (io.backlog_ns) Put(kBacklog, *io.backlog_ns);
+    if (io.waker) Put(kWaker, *io.waker);
+    if (io.since_wake_ns) Put(kSinceWake, *io.since_wake_ns);
     ++count_;
     if (++row_ == kRows) EndBlock();
   }
@@ -307,7 +313,7 @@ class BatchDecoder::Impl {
     ColumnId id;
     RecordColumns::Field field;
   };
-  static constexpr std::array<OptionalColumn, 12> kOptional = {{
+  static constexpr std::array<OptionalColumn, 14> kOptional = {{
       {kLba, RecordColumns::kLba},
       {kQueue, RecordColumns::kQueue},
       {kIssue, RecordColumns::kIssue},
@@ -320,6 +326,8 @@ class BatchDecoder::Impl {
       {kPrio, RecordColumns::kPrio},
       {kOrdinal, RecordColumns::kOrdinal},
       {kBacklog, RecordColumns::kBacklog},
+      {kWaker, RecordColumns::kWaker},
+      {kSinceWake, RecordColumns::kSinceWake},
   }};
 
   // Bits of the fields, of those wanted, that every record of the batch has.
@@ -371,6 +379,8 @@ class BatchDecoder::Impl {
       }
     }
     plain(kBacklog, RecordColumns::kBacklog, &to->backlog_ns);
+    plain(kWaker, RecordColumns::kWaker, &to->waker);
+    plain(kSinceWake, RecordColumns::kSinceWake, &to->since_wake_ns);
   }
 
   // As PutTimes.
@@ -433,6 +443,8 @@ class BatchDecoder::Impl {
       next_ordinal_ = *io.ordinal + 1;
     });
     Put(kBacklog, to, [](IoRecord& io, uint64_t v) { io.backlog_ns = v; });
+    PutPlain(kWaker, to, &IoRecord::waker);
+    Put(kSinceWake, to, [](IoRecord& io, uint64_t v) { io.since_wake_ns = v; });
     row_ += count;
   }
 

@@ -80,6 +80,11 @@ struct IoRecord {
   std::optional<uint32_t> cpu;          // where it was issued
   std::optional<uint32_t> merged_bios;  // bios merged into it beyond the first
   std::optional<uint32_t> prio;         // ioprio value
+  // Of a thread that was woken since its I/O before: by this thread, which does I/O, or as one of
+  // that one's completed; directly, or by way of threads that did none in between. And how long
+  // before this I/O's arrival that was. Both or neither; absent, too, where it is not known.
+  std::optional<uint32_t> waker;
+  std::optional<uint64_t> since_wake_ns;
   // In a replay's result: the index of the replayed record in the trace, from 0.
   std::optional<uint64_t> ordinal;
   // In a replay's result: the part of issue_ns - queue_ns in which the I/O waited for the drive.

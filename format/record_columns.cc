@@ -21,6 +21,8 @@ void ForEachOptional(Columns* c, Visit visit) {
   visit(&c->prio, RecordColumns::kPrio);
   visit(&c->ordinal, RecordColumns::kOrdinal);
   visit(&c->backlog_ns, RecordColumns::kBacklog);
+  visit(&c->waker, RecordColumns::kWaker);
+  visit(&c->since_wake_ns, RecordColumns::kSinceWake);
 }
 
 template <typename Columns, typename Visit>
@@ -73,6 +75,8 @@ void RecordColumns::Append(const IoRecord& io) {
   put(io.prio, &prio, kPrio);
   put(io.ordinal, &ordinal, kOrdinal);
   put(io.backlog_ns, &backlog_ns, kBacklog);
+  put(io.waker, &waker, kWaker);
+  put(io.since_wake_ns, &since_wake_ns, kSinceWake);
   present[at] = has;
 }
 
@@ -97,6 +101,8 @@ IoRecord RecordColumns::Record(size_t index) const {
   take(prio, kPrio, &io.prio);
   take(ordinal, kOrdinal, &io.ordinal);
   take(backlog_ns, kBacklog, &io.backlog_ns);
+  take(waker, kWaker, &io.waker);
+  take(since_wake_ns, kSinceWake, &io.since_wake_ns);
   return io;
 }
 

@@ -27,8 +27,10 @@ struct RecordColumns {
     kPrio = 1 << 9,
     kOrdinal = 1 << 10,
     kBacklog = 1 << 11,
+    kWaker = 1 << 12,
+    kSinceWake = 1 << 13,
   };
-  static constexpr uint16_t kAllFields = (1 << 12) - 1;
+  static constexpr uint16_t kAllFields = (1 << 14) - 1;
 
   size_t count = 0;
   std::vector<uint16_t> present;
@@ -38,8 +40,8 @@ struct RecordColumns {
   std::vector<uint64_t> bytes;
   std::vector<uint64_t> lba_sectors;
   std::vector<int64_t> queue_ns, issue_ns, complete_ns;
-  std::vector<uint32_t> error, pid, process, cpu, merged_bios, prio;
-  std::vector<uint64_t> ordinal, backlog_ns;
+  std::vector<uint32_t> error, pid, process, cpu, merged_bios, prio, waker;
+  std::vector<uint64_t> ordinal, backlog_ns, since_wake_ns;
   size_t appendable = 0;  // all columns have space for this many records
   int home = 0;           // TaskPool::Here() of the thread that probably has them in its cache
 

@@ -28,12 +28,8 @@ class Anonymizer : public TraceCopier {
 
  private:
   bool Edit(IoRecord* record, std::string_view /*process*/) override {
-    if (record->pid) {
-      // Numbered as they appear; 0 is the kernel's idle task everywhere.
-      const auto [known, added] =
-          pids_.try_emplace(*record->pid, static_cast<uint32_t>(pids_.size() + 1));
-      if (*record->pid != 0) record->pid = known->second;
-    }
+    Renumber(&record->pid);
+    Renumber(&record->waker);
     if (!options_.shuffle_addresses || !record->lba) return true;
     const AddressShuffle& places = places_[record->device];
     const Lba before = *record->lba;
@@ -46,6 +42,13 @@ class Anonymizer : public TraceCopier {
       }
     }
     return true;
+  }
+  // As they appear; 0 is the kernel's idle task everywhere.
+  void Renumber(std::optional<uint32_t>* thread) {
+    if (!*thread) return;
+    const auto [known, added] =
+        pids_.try_emplace(**thread, static_cast<uint32_t>(pids_.size() + 1));
+    if (**thread != 0) *thread = known->second;
   }
   std::string Rename(std::string_view process) override {
     if (options_.keep_process_names) return std::string(process);

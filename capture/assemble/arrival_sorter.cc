@@ -20,6 +20,8 @@ enum Present : uint16_t {
   kCpu = 1 << 6,
   kMergedBios = 1 << 7,
   kPrio = 1 << 8,
+  kWaker = 1 << 9,
+  kSinceWake = 1 << 10,
 };
 
 }  // namespace
@@ -41,6 +43,8 @@ void ArrivalSorter::Pack(const IoRecord& record, uint32_t device, const ProcessC
   put(record.cpu, kCpu, &waiting->cpu);
   put(record.merged_bios, kMergedBios, &waiting->merged_bios);
   put(record.prio, kPrio, &waiting->prio);
+  put(record.waker, kWaker, &waiting->waker);
+  put(record.since_wake_ns, kSinceWake, &waiting->since_wake_ns);
   if (record.lba) {
     present |= kLba;
     waiting->lba_sectors = record.lba->sectors;
@@ -67,6 +71,8 @@ void ArrivalSorter::Unpack(const Waiting& waiting, FinishedIo* io) {
   get(waiting.cpu, kCpu, &record.cpu);
   get(waiting.merged_bios, kMergedBios, &record.merged_bios);
   get(waiting.prio, kPrio, &record.prio);
+  get(waiting.waker, kWaker, &record.waker);
+  get(waiting.since_wake_ns, kSinceWake, &record.since_wake_ns);
   if ((waiting.present & kLba) != 0) record.lba = Lba(waiting.lba_sectors);
   record.bytes = waiting.bytes;
   record.device = waiting.device;

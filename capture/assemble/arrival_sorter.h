@@ -55,6 +55,7 @@ class ArrivalSorter {
     int64_t complete_ns;
     uint64_t lba_sectors;
     uint64_t bytes;
+    uint64_t since_wake_ns;
     ProcessComm comm;
     uint32_t device;
     uint32_t flags;
@@ -63,11 +64,12 @@ class ArrivalSorter {
     uint32_t cpu;
     uint32_t merged_bios;
     uint32_t prio;
+    uint32_t waker;
     uint16_t present;  // one bit per optional field
     Op op;
     bool left;
   };
-  static_assert(sizeof(Waiting) == 88);
+  static_assert(sizeof(Waiting) == 104);
 
   static void Pack(const IoRecord& record, uint32_t device, const ProcessComm& comm,
                    Waiting* waiting);

@@ -123,6 +123,49 @@ struct {
   __type(value, __u64);
 } rare_sizes SEC(".maps");
 
+// Why a thread went on: who woke it, or whose I/O did as it completed, if that one does I/O; else
+// who woke that one, and so on.
+struct wake {
+  __u64 ns;
+  __u32 waker;  // 0: nobody is known
+  __u32 pad;
+};
+
+// Threads that do I/O or were woken by such: direct mapped by pid, the latest.
+#define THREAD_SLOTS 16384
+struct thread {
+  __u32 pid;
+  __u32 pad;
+  __u64 queued_ns;   // its last I/O; 0: none
+  struct wake wake;  // the last one
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, THREAD_SLOTS);
+  __type(key, __u32);
+  __type(value, struct thread);
+} threads SEC(".maps");
+
+// Where a CPU is: in which kinds of interrupts that wake threads for other reasons than the thread
+// that they interrupted, and whose I/O completed last, and where that was. What is woken right
+// after it in the same place is woken by it.
+#define COMPLETION_WAKES_NS 30000ull
+#define IN_SOFTIRQ 1u
+#define IN_HRTIMER 2u
+struct place_of_cpu {
+  __u64 completed_ns;
+  __u32 owner;
+  __u32 current;
+  __u32 interrupts_then;
+  __u32 interrupts;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct place_of_cpu);
+} places_of_cpus SEC(".maps");
+
 // The thread that queued a bio, and when. This is needed because the issue often happens in a
 // kernel worker, and the kernel's own timestamp of a request comes after throttling and the wait
 // for a tag. Keyed by the bio's address, in sets whose oldest entry is overwritten; then the queue
@@ -140,8 +183,9 @@ struct owner {
   __u64 sector;
   __u32 sectors;  // the range requested; splitting removes its beginning
   __u32 pid;
-  __u32 seen;   // by this many programs of one event, 0 after the last; see PROBE
-  __u32 flags;  // that the bio itself has lost on its way down
+  __u32 seen;        // by this many programs of one event, 0 after the last; see PROBE
+  __u32 flags;       // that the bio itself has lost on its way down
+  struct wake wake;  // of pid
 };
 struct owner_set {
   struct owner way[OWNER_WAYS];
@@ -170,6 +214,7 @@ struct origin {
   __u32 passed_on;  // the bio came from above and is not queued here yet
   __u32 flushed;    // of a write with PREFLUSH: it was passed on as a flush, which has been queued
   __u32 seen;       // as in owner
+  struct wake wake;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -213,6 +258,7 @@ struct asked {
   __u64 count;
   __u64 first_ns;
   __u64 pid;
+  struct wake wake;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -361,6 +407,80 @@ static __always_inline struct owner *OwnerOf(struct bio *bio) {
   return KnownBio((__u64)bio->bi_private, sector);
 }
 
+static __always_inline struct thread *ThreadOf(__u32 pid) {
+  __u32 slot = pid & (THREAD_SLOTS - 1);
+  return bpf_map_lookup_elem(&threads, &slot);
+}
+
+// Why the current thread went on since its I/O before.
+static __always_inline struct wake TakeWake(__u32 pid, __u64 queue_ns) {
+  struct wake wake = {};
+  struct thread *thread = ThreadOf(pid);
+  if (!thread) return wake;
+  if (thread->pid != pid) {
+    thread->pid = pid;
+    thread->wake.waker = 0;
+  } else if (thread->wake.ns > thread->queued_ns) {
+    wake = thread->wake;
+  }
+  thread->queued_ns = queue_ns;
+  return wake;
+}
+
+static __always_inline __u16 ShortOf(__u64 ns) {
+  __u32 shift = 0;
+  for (; shift < 31 && ns >> BLKTAPE_SHORT_BITS; ++shift) ns >>= 1;
+  return shift << BLKTAPE_SHORT_BITS | (ns & ((1 << BLKTAPE_SHORT_BITS) - 1));
+}
+
+static __always_inline void SetWake(struct blktape_slot *slot, const struct wake *wake) {
+  slot->waker = wake->waker;
+  slot->since_wake = slot->start_ns > wake->ns ? ShortOf(slot->start_ns - wake->ns) : 0;
+}
+
+static __always_inline struct place_of_cpu *Here(void) {
+  __u32 zero = 0;
+  return bpf_map_lookup_elem(&places_of_cpus, &zero);
+}
+
+// An I/O of `owner` completes here, now.
+static __always_inline void CompletesHere(__u32 owner, __u64 ns) {
+  struct place_of_cpu *here = Here();
+  if (!here) return;
+  here->completed_ns = ns;
+  here->owner = owner;
+  here->current = (__u32)bpf_get_current_pid_tgid();
+  here->interrupts_then = here->interrupts;
+}
+
+// A thread is woken, here and now.
+static __always_inline void Wakes(struct task_struct *task) {
+  struct place_of_cpu *here = Here();
+  if (!here) return;
+  __u32 woken = (__u32)task->pid;
+  __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  __u64 ns = bpf_ktime_get_ns();
+  struct wake wake = {.ns = ns};
+  if (here->current == pid && here->interrupts_then == here->interrupts &&
+      ns - here->completed_ns < COMPLETION_WAKES_NS) {
+    wake.waker = here->owner;
+  } else {
+    struct thread *waker = ThreadOf(pid);
+    if (here->interrupts || !waker || waker->pid != pid) return;
+    wake.waker = pid;
+    if (waker->wake.ns > waker->queued_ns) wake = waker->wake;
+  }
+  struct thread *thread = ThreadOf(woken);
+  if (!thread || wake.waker == 0 || wake.waker == woken) return;
+  if (thread->pid != woken) {
+    thread->pid = woken;
+    thread->queued_ns = 0;
+  } else if (thread->wake.ns > wake.ns) {
+    return;
+  }
+  thread->wake = wake;
+}
+
 static __always_inline void TellName(__u32 pid, struct blktape_counters *counter) {
   __u32 slot = pid & (NAME_SLOTS - 1);
   struct named_pid *known = bpf_map_lookup_elem(&named, &slot);
@@ -390,9 +510,10 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
   out->start_ns = slot->start_ns;
   out->complete_ns = complete_ns;
   out->sector = slot->sector;
-  out->bytes = slot->bytes;
+  out->bytes = slot->op == kFlush ? slot->asked : slot->bytes;
   out->pid = slot->pid;
-  out->asked = slot->asked;
+  out->waker = slot->waker;
+  out->since_wake = slot->since_wake;
   out->status = status;
   out->flags = slot->flags;
   out->cpu = slot->cpu;
@@ -454,6 +575,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
   __u64 start_ns = 0;
   __u32 asked = 0;
   __u16 flags = FlagsOf(opf);
+  struct wake wake = {};
   slot->prio = 0;
   if (flush) {
     __u32 index = (__u32)device;
@@ -462,10 +584,12 @@ static __always_inline void Issue(struct request *rq, bool again) {
       // The next flush request serves all pending flushes. Read their data before releasing them.
       __u64 first_ns = pending->first_ns;
       __u32 first_pid = (__u32)pending->pid;
+      struct wake first_wake = pending->wake;
       asked = (__u32)__sync_lock_test_and_set(&pending->count, 0);
       if (asked) {
         start_ns = first_ns;
         pid = first_pid;
+        wake = first_wake;
       }
     }
     slot->sector = 0;
@@ -487,6 +611,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
       struct owner *owner = OwnerOf(bio);
       if (owner) {
         pid = owner->pid;
+        wake = owner->wake;
         flags |= owner->flags;
         start_ns = EarliestNs(bio, owner->queue_ns);
       } else {
@@ -505,6 +630,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
   slot->op = op;
   slot->device = (__u8)device;
   slot->asked = asked;
+  SetWake(slot, &wake);
   slot->incarnation = incarnation;
   slot->issue_ns = bpf_ktime_get_ns();
   slot->rq = address;
@@ -575,6 +701,8 @@ static __always_inline void Complete(struct request *rq, int status, unsigned in
   }
   if (nr_bytes < rq->__data_len) return;  // a part; the rest follows
   __u64 complete_ns = bpf_ktime_get_ns();
+  // Whose a derived flush is, nobody knows.
+  CompletesHere((slot->flags & kFlagDerived) == 0 ? slot->pid : 0, complete_ns);
   if (op == kDiscard && rq->bio && rq->bio->bi_next) {
     EmitRanges(slot, rq->bio, status, complete_ns, counter);
   } else if (!Emit(slot, status, complete_ns, counter)) {
@@ -681,9 +809,11 @@ static __always_inline void LayerQueue(struct bio *bio, __u32 again) {
     }
   }
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
+  __u64 queue_ns = bpf_ktime_get_ns();
   struct origin origin = {.bio = (__u64)bio,
-                          .queue_ns = bpf_ktime_get_ns(),
+                          .queue_ns = queue_ns,
                           .pid = pid,
+                          .wake = TakeWake(pid, queue_ns),
                           .seen = again == LAST_PROGRAM ? 0 : again + 1};
   bpf_map_update_elem(&origins, &place, &origin, BPF_ANY);
   ExpectFlush(opf, layer, &place);
@@ -748,6 +878,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   bool is_derived = 0;
   bool flushed = 0;
   bool counted = !IsOwn(pid);
+  struct wake wake = TakeWake(pid, queue_ns);
   if (want_names) TellName(pid, counter);
   if (layer_count != 0 && is_flush) {
     is_derived = IsOfWriteAbove(pid, queue_ns);
@@ -758,6 +889,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
     if (origin && origin->passed_on && origin->bio == (__u64)bio) {
       origin->passed_on = 0;
       pid = origin->pid;
+      wake = origin->wake;
       counted = !IsKnownOwn(pid);
       flushed = origin->flushed;
       // As if nothing were between: queued before its flush.
@@ -766,6 +898,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   }
   owner->bio = (__u64)bio;
   owner->pid = pid;
+  owner->wake = wake;
   owner->queue_ns = queue_ns;
   owner->sector = bio->bi_iter.bi_sector;
   owner->sectors = bytes >> 9;
@@ -777,6 +910,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
       if (pending->count == 0) {
         pending->first_ns = queue_ns;
         pending->pid = pid;
+        pending->wake = wake;
       }
       __sync_fetch_and_add(&pending->count, 1);
     }
@@ -805,6 +939,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
                                  .prio = bio->bi_ioprio,
                                  .op = is_flush ? kFlush : op,
                                  .device = (__u8)device};
+    SetWake(&entry, &wake);
     if (is_derived) entry.flags |= kFlagDerived;
     if (bpf_map_update_elem(&bios, &key, &entry, BPF_ANY) != 0) {
       __sync_fetch_and_add(&counter->bio_table_full, 1);
@@ -823,7 +958,9 @@ static __always_inline void BioComplete(struct bio *bio, bool again) {
     if (!again) __sync_fetch_and_add(&counter->unknown_start, 1);
     return;
   }
-  if (!Emit(found, bio->bi_status, bpf_ktime_get_ns(), counter)) {
+  __u64 complete_ns = bpf_ktime_get_ns();
+  CompletesHere((found->flags & kFlagDerived) == 0 ? found->pid : 0, complete_ns);
+  if (!Emit(found, bio->bi_status, complete_ns, counter)) {
     __sync_fetch_and_add(&counter->ring_full, 1);
   }
   bpf_map_delete_elem(&bios, &key);
@@ -854,6 +991,31 @@ PROBE(block_split, on_split, (struct bio * bio, unsigned int sector), Split, bio
 // Attached only when a bio-based device is recorded.
 PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct bio *bio),
       BioComplete, bio)
+
+#define MARKS(tracepoint, name, param, bit, on)                                         \
+  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, param) {                               \
+    struct place_of_cpu *here = Here();                                                 \
+    if (here) here->interrupts = on ? here->interrupts | bit : here->interrupts & ~bit; \
+    return 0;                                                                           \
+  }
+MARKS(softirq_entry, on_softirq, unsigned int number, IN_SOFTIRQ, 1)
+MARKS(softirq_exit, on_softirq_exit, unsigned int number, IN_SOFTIRQ, 0)
+MARKS(hrtimer_expire_entry, on_hrtimer, void *timer, IN_HRTIMER, 1)
+MARKS(hrtimer_expire_exit, on_hrtimer_exit, void *timer, IN_HRTIMER, 0)
+
+// One that is missed leaves a wake unknown, no more.
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task) {
+  if (recording) Wakes(task);
+  return 0;
+}
+
+// The same of a new thread, by the one that made it.
+SEC("?tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task) {
+  if (recording) Wakes(task);
+  return 0;
+}
 
 static __always_inline void ForgetName(struct task_struct *task) {
   __u32 pid = (__u32)task->pid;

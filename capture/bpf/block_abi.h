@@ -48,6 +48,8 @@ struct blktape_slot {
   __u32 asked;        // flush: number of flushes that software asked for
   __u32 incarnation;  // distinguishes requests that reuse the address rq: low bits of the start
                       // time
+  __u32 waker;        // 0: none
+  __u16 since_wake;   // as in blktape_finished
 };
 
 // One finished request (or bio, on a bio-based device). Together with the ring's header it fills a
@@ -57,16 +59,20 @@ struct blktape_finished {
   __u64 start_ns;     // 0: absent
   __u64 complete_ns;  // 0: the completion was not seen
   __u64 sector;
-  __u32 bytes;
+  __u32 bytes;  // of a flush, which has none: how many software asked for
   __u32 pid;
-  __u32 asked;
-  __s32 status;  // blk_status_t, or a negative errno from kernels before 5.16
+  __u32 waker;       // the thread that woke pid; 0: none is known
+  __u16 since_wake;  // how long before start_ns, as a BLKTAPE_SHORT
+  __s16 status;      // blk_status_t, or a negative errno from kernels before 5.16
   __u16 flags;
   __u16 cpu;
   __u16 prio;  // 0: none
   __u8 op;
   __u8 device;
 };
+
+// A time in ns in 16 bits, rounded down to 11 of its own: these << the 5 bits above them.
+#define BLKTAPE_SHORT_BITS 11
 
 // The name of a process, sent before its first record. Names have a separate ring, so that user
 // space can read them before the records.

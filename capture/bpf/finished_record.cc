@@ -59,7 +59,7 @@ IoRecord RecordOf(const blktape_finished& event) {
     // A flush that software asks for is a bio with PREFLUSH and SYNC; the record keeps only SYNC.
     record.flags &= ~kFlagPreflush;
   }
-  record.bytes = event.bytes;
+  record.bytes = record.op != Op::kFlush ? event.bytes : 0;
   // A derived flush was not queued.
   if (event.start_ns != 0 && (event.flags & kFlagDerived) == 0) {
     record.queue_ns = static_cast<int64_t>(event.start_ns);
@@ -72,18 +72,26 @@ IoRecord RecordOf(const blktape_finished& event) {
   record.pid = event.pid;
   record.cpu = event.cpu;
   if (event.prio != 0) record.prio = event.prio;
-  if (event.asked > 1) record.merged_bios = event.asked - 1;
+  const uint32_t asked = record.op == Op::kFlush ? event.bytes : 0;
+  if (asked > 1) record.merged_bios = asked - 1;
+  if (event.waker != 0 && record.queue_ns) {
+    record.waker = event.waker;
+    record.since_wake_ns = uint64_t{event.since_wake & ((1u << BLKTAPE_SHORT_BITS) - 1)}
+                           << (event.since_wake >> BLKTAPE_SHORT_BITS);
+  }
   return record;
 }
 
 IoRecord RecordOf(const blktape_slot& slot) {
+  const auto op = static_cast<Op>(slot.op);
   return RecordOf(blktape_finished{.issue_ns = slot.issue_ns,
                                    .start_ns = slot.start_ns,
                                    .complete_ns = 0,
                                    .sector = slot.sector,
-                                   .bytes = slot.bytes,
+                                   .bytes = op == Op::kFlush ? slot.asked : slot.bytes,
                                    .pid = slot.pid,
-                                   .asked = slot.asked,
+                                   .waker = slot.waker,
+                                   .since_wake = slot.since_wake,
                                    .status = 0,
                                    .flags = slot.flags,
                                    .cpu = slot.cpu,

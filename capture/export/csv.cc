@@ -23,7 +23,7 @@ class Csv : public Exporter {
     ASSIGN_OR_RETURN(ByteSink* const sink, output_->File(""));
     text_.emplace(sink);
     text_->Append(kCsvColumns);
-    text_->Append(",merged_bios,prio,backlog_ns\n");
+    text_->Append(",merged_bios,prio,backlog_ns,waker,since_wake_ns\n");
     return OkStatus();
   }
   Status Record(const IoRecord& io, std::string_view process) override {
@@ -32,7 +32,9 @@ class Csv : public Exporter {
     const auto out = std::back_inserter(*text_->text());
     io.merged_bios ? fmt::format_to(out, ",{}", *io.merged_bios) : fmt::format_to(out, ",");
     io.prio ? fmt::format_to(out, ",{}", *io.prio) : fmt::format_to(out, ",");
-    io.backlog_ns ? fmt::format_to(out, ",{}\n", *io.backlog_ns) : fmt::format_to(out, ",\n");
+    io.backlog_ns ? fmt::format_to(out, ",{}", *io.backlog_ns) : fmt::format_to(out, ",");
+    io.waker ? fmt::format_to(out, ",{}", *io.waker) : fmt::format_to(out, ",");
+    io.since_wake_ns ? fmt::format_to(out, ",{}\n", *io.since_wake_ns) : fmt::format_to(out, ",\n");
     return text_->FlushIfLarge();
   }
   Status Finish() override { return text_->Flush(); }

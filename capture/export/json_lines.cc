@@ -51,6 +51,8 @@ class JsonLines : public Exporter {
     Number("merged_bios", io.merged_bios);
     Number("prio", io.prio);
     Number("backlog_ns", io.backlog_ns);
+    Number("waker", io.waker);
+    Number("since_wake_ns", io.since_wake_ns);
     text_->Append("}\n");
     return text_->FlushIfLarge();
   }

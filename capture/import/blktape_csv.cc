@@ -92,11 +92,13 @@ class BlktapeCsv : public LineImporter {
   static bool Number(const std::string& name, std::string_view field, IoRecord* io) {
     if (name.ends_with("_ns")) {
       const auto ns = ParseDecimal(field, 0);
-      if (!ns || (name == "backlog_ns" && *ns < 0)) return false;
+      const bool span = name == "backlog_ns" || name == "since_wake_ns";
+      if (!ns || (span && *ns < 0)) return false;
       if (name == "queue_ns") io->queue_ns = ns;
       if (name == "issue_ns") io->issue_ns = ns;
       if (name == "complete_ns") io->complete_ns = ns;
       if (name == "backlog_ns") io->backlog_ns = static_cast<uint64_t>(*ns);
+      if (name == "since_wake_ns") io->since_wake_ns = static_cast<uint64_t>(*ns);
       return true;
     }
     const auto number = ParseUnsigned(field);
@@ -110,6 +112,7 @@ class BlktapeCsv : public LineImporter {
     if (name == "cpu") io->cpu = small;
     if (name == "merged_bios") io->merged_bios = small;
     if (name == "prio") io->prio = small;
+    if (name == "waker") io->waker = small;
     return true;
   }
 

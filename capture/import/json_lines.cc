@@ -68,6 +68,8 @@ class JsonLines : public LineImporter {
     number("merged_bios", &io.merged_bios);
     number("prio", &io.prio);
     number("backlog_ns", &io.backlog_ns);
+    number("waker", &io.waker);
+    number("since_wake_ns", &io.since_wake_ns);
     if (!good) return "a value that is no whole number, or out of range";
     if (!bytes) return "no size";
     io.bytes = *bytes;

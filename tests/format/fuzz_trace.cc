@@ -80,6 +80,8 @@ IoRecord RecordFrom(Input* in, uint32_t devices, TraceWriter* writer) {
   if ((also & 8) != 0) io.backlog_ns = in->Number();
   if ((also & 16) != 0) io.merged_bios = static_cast<uint32_t>(in->Number());
   if ((also & 32) != 0) io.process = static_cast<uint32_t>(in->Number());
+  if ((also & 64) != 0) io.waker = static_cast<uint32_t>(in->Number());
+  if ((also & 128) != 0) io.since_wake_ns = in->Number();
   return io;
 }
 

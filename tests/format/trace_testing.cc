@@ -73,6 +73,8 @@ IoRecord AnyRecord(std::mt19937_64* random, uint32_t devices) {
   if (here()) io.prio = static_cast<uint32_t>(any());
   if (here()) io.ordinal = any();
   if (here()) io.backlog_ns = any();
+  if (here()) io.waker = static_cast<uint32_t>(any());
+  if (here()) io.since_wake_ns = any();
   return io;
 }
 

@@ -281,6 +281,30 @@ END
                 # How many, the guest's speed decides: each of the three has read for many times what is in flight.
                 self.assertGreater(json.loads(info)["records"], 30, name)
 
+    def test_a_threads_io_tells_who_woke_it(self):
+        result = guest.Guest(programs=["dd"], disks=[guest.Disk("nvme", 64 << 20)]).run(r"""
+            mkfifo /tmp/answer
+            cat > /tmp/both << 'END'
+              disk=/dev/nvme0n1
+              (read x < /tmp/answer; exec dd if=$disk of=/dev/null bs=8k count=1 skip=3 iflag=direct) &
+              (sleep 1; exec dd if=$disk of=/dev/null bs=16k count=1 iflag=direct) &
+              sleep 0.3
+              dd if=$disk of=/dev/null bs=4k count=1 skip=9 iflag=direct
+              echo > /tmp/answer
+              wait
+END
+            blktape record --source bpf --device /dev/nvme0n1 -o /out/woken.tape -- sh /tmp/both
+            blktape export /out/woken.tape --to csv -o /out/woken.csv
+        """).check()
+        asks, waits, sleeps = (next(row for row in result.rows("woken.csv") if row["bytes"] == size)
+                               for size in ("4096", "8192", "16384"))
+        # That dd ended, which woke its shell, which wrote the answer.
+        self.assertEqual(waits["waker"], asks["pid"])
+        woken = int(waits["queue_ns"]) - int(waits["since_wake_ns"])
+        self.assertTrue(int(asks["complete_ns"]) < woken < int(waits["queue_ns"]), (asks, waits))
+        # A clock woke it, and nobody before that had done any I/O.
+        self.assertEqual(sleeps["waker"], "")
+
     def test_an_encrypted_volume_is_recorded_on_its_disk(self):
         result = guest.Guest(
             programs=["addpart", "cryptsetup", "dd", "dmsetup", "mkfs.ext4", "mount", "umount"],

@@ -144,7 +144,8 @@ class Values(Case):
 
     def test_a_column_that_no_record_has_and_one_that_all_have(self):
         whole = {"device": 0, "op": 1, "flags": 0, "bytes": 4096, "lba": 8, "queue": 5, "issue": 6, "complete": 9, "error": 0,
-                 "pid": 1, "process": 0, "cpu": 0, "merged_bios": 0, "prio": 0, "ordinal": 3, "backlog": 0}
+                 "pid": 1, "process": 0, "cpu": 0, "merged_bios": 0, "prio": 0, "ordinal": 3, "backlog": 0,
+                 "waker": 1, "since_wake": 0}
         for name in tape_writer.COLUMNS[4:]:
             for absent in (True, False):
                 with self.subTest(name, absent=absent):

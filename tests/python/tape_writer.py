@@ -11,8 +11,8 @@ import zstandard
 OPS = ["read", "write", "discard", "flush", "write_zeroes", "secure_erase", "zone_reset", "zone_reset_all", "zone_open",
        "zone_close", "zone_finish", "zone_append"]
 COLUMNS = ["device", "op", "flags", "bytes", "lba", "queue", "issue", "complete", "error", "pid", "process", "cpu",
-           "merged_bios", "prio", "ordinal", "backlog"]
-FIELD_NUMBERS = dict(zip(COLUMNS, [*range(2, 17), 19]))
+           "merged_bios", "prio", "ordinal", "backlog", "waker", "since_wake"]
+FIELD_NUMBERS = dict(zip(COLUMNS, [*range(2, 17), 19, 20, 21]))
 U64 = 2**64 - 1
 
 # Field numbers of Message.

@@ -68,6 +68,8 @@ COLUMNS = (
     Column("prio", "prio", 4, Coding.PLAIN, pa.uint32()),
     Column("ordinal", "ordinal", 8, Coding.ORDINAL, pa.uint64()),
     Column("backlog_ns", "backlog", 8, Coding.PLAIN, pa.uint64()),
+    Column("waker", "waker", 4, Coding.PLAIN, pa.uint32()),
+    Column("since_wake_ns", "since_wake", 8, Coding.PLAIN, pa.uint64()),
 )
 _BY_NAME = {column.name: column for column in COLUMNS}
 _TIMES = ("queue_ns", "issue_ns", "complete_ns")

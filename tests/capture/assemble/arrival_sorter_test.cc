@@ -138,6 +138,8 @@ TEST_F(ArrivalSorterTest, ARecordLeavesAsItCame) {
   full.cpu = 1023;
   full.merged_bios = 6;
   full.prio = 0x6007;
+  full.waker = 4712;
+  full.since_wake_ns = 7;
   IoRecord bare;
   bare.op = Op::kFlush;
   const ProcessComm comm = {'f', 's', 'y', 'n', 'c'};

@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -175,6 +178,52 @@ TEST_F(BpfSourceTest, RecordsBearTheNameOfTheirProcess) {
   std::string own = ReadFile("/proc/self/comm").value();
   own.pop_back();  // newline
   EXPECT_EQ(harvest_.names[0], own);
+}
+
+// A thread that waits for a pipe is woken by who writes there, which has read before; or by one
+// that was woken by that one and has not.
+TEST_F(BpfSourceTest, AThreadsIoTellsWhoWokeIt) {
+  ASSERT_TRUE(StartSource());
+  std::array<std::array<int, 2>, 2> pipes;
+  for (auto& one : pipes) ASSERT_EQ(pipe2(one.data(), O_CLOEXEC), 0);
+  const auto read_at = [this](char* to, off_t at) {
+    EXPECT_EQ(pread(fd_.get(), to, 4096, at), 4096);
+  };
+  char byte = 0;
+  std::thread between([&] {
+    EXPECT_EQ(::read(pipes[0][0], &byte, 1), 1);
+    EXPECT_EQ(::write(pipes[1][1], &byte, 1), 1);
+  });
+  uint32_t woken = 0;
+  std::thread last([&] {
+    char answer = 0;
+    woken = static_cast<uint32_t>(gettid());
+    read_at(buffer_ + 4096, 0);
+    EXPECT_EQ(::read(pipes[1][0], &answer, 1), 1);
+    read_at(buffer_ + 4096, 8192);
+    timespec nap{.tv_sec = 0, .tv_nsec = 20'000'000};
+    nanosleep(&nap, nullptr);  // woken by a clock
+    read_at(buffer_ + 4096, 12'288);
+  });
+  timespec nap{.tv_sec = 0, .tv_nsec = 100'000'000};
+  nanosleep(&nap, nullptr);  // until both wait
+  read_at(buffer_, 4096);
+  EXPECT_EQ(::write(pipes[0][1], &byte, 1), 1);
+  between.join();
+  last.join();
+  for (auto& one : pipes) {
+    for (const int fd : one) close(fd);
+  }
+  StopSource();
+  const std::vector<IoRecord> mine = harvest_.ByIssue();
+  ASSERT_EQ(mine.size(), 4u);
+  EXPECT_EQ(mine[2].pid, woken);
+  EXPECT_EQ(mine[2].waker, static_cast<uint32_t>(gettid()));
+  ASSERT_TRUE(mine[2].since_wake_ns);
+  // Between its waker's read and its own.
+  EXPECT_GE(*mine[2].queue_ns - static_cast<int64_t>(*mine[2].since_wake_ns), *mine[1].complete_ns);
+  EXPECT_EQ(mine[3].pid, woken);
+  EXPECT_EQ(mine[3].waker, std::nullopt);
 }
 
 TEST_F(BpfSourceTest, AnFsyncIsOneFlushThatWasAsked) {

@@ -48,6 +48,23 @@ TEST(FinishedRecordTest, AWriteIsToldWithAllThatIsKnownOfIt) {
   EXPECT_EQ(record.merged_bios, std::nullopt);
 }
 
+TEST(FinishedRecordTest, WhoWokeItsThreadIsToldWithHowLongBefore) {
+  blktape_finished event = Event(Op::kRead);
+  EXPECT_EQ(RecordOf(event).waker, std::nullopt);
+  EXPECT_EQ(RecordOf(event).since_wake_ns, std::nullopt);
+  event.waker = 78;
+  event.since_wake = 2'047;
+  EXPECT_EQ(RecordOf(event).waker, 78u);
+  EXPECT_EQ(RecordOf(event).since_wake_ns, 2'047u);
+  event.since_wake = 3 << 11 | 1'025;
+  EXPECT_EQ(RecordOf(event).since_wake_ns, 8'200u);  // 1,025 * 2^3
+  event.since_wake = 0xffff;
+  EXPECT_EQ(RecordOf(event).since_wake_ns, 2'047ull << 31);
+  event.start_ns = 0;  // before what is not known
+  EXPECT_EQ(RecordOf(event).waker, std::nullopt);
+  EXPECT_EQ(RecordOf(event).since_wake_ns, std::nullopt);
+}
+
 TEST(FinishedRecordTest, AStampThatIsZeroIsAbsent) {
   blktape_finished event = Event(Op::kRead);
   event.start_ns = 0;
@@ -68,7 +85,7 @@ TEST(FinishedRecordTest, WithoutACompletionThereIsNoResult) {
 TEST(FinishedRecordTest, OneFlushForThreeFsyncsIsAskedFromTheFirstOn) {
   blktape_finished event = Event(Op::kFlush);
   event.flags = kFlagSync;
-  event.asked = 3;
+  event.bytes = 3;  // asked for
   const IoRecord record = RecordOf(event);
   EXPECT_EQ(record.lba, std::nullopt);
   EXPECT_EQ(record.flags, kFlagSync);

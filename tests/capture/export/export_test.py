@@ -65,6 +65,17 @@ class ExportTest(unittest.TestCase):
                     with open(again, encoding="utf-8") as second, open(self.path(name), encoding="utf-8") as first:
                         self.assertEqual(second.read(), first.read())
 
+    def test_who_woke_its_thread_comes_back(self):
+        rows = ROWS.split("\n")
+        told = "\n".join([rows[0] + ",waker,since_wake_ns", rows[1] + ",8,1500"] + [row + ",," for row in rows[2:-1]]) + "\n"
+        blktape.ok("import", self.path("told.csv", told), "-o", self.path("told.tape"))
+        for to in ("csv", "jsonl"):
+            with self.subTest(to=to):
+                self.export(self.path("told.tape"), to, "told.out." + to)
+                blktape.ok("import", self.path("told.out." + to), "-o", self.path(to + ".tape"))
+                found = blktape.rows(blktape.ok("export", self.path(to + ".tape"), "--to", "csv", "-o", "-").stdout)
+                self.assertEqual([(io["waker"], io["since_wake_ns"]) for io in found], [("8", "1500")] + [("", "")] * 5)
+
     def test_blktrace_comes_back_as_it_was(self):
         for disk in ("nvme0n1", "loop2"):
             with self.subTest(disk):
