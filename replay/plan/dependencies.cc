@@ -50,6 +50,7 @@ Dependencies::Dependencies(uint32_t max_slots, uint32_t max_chains,
     if (added) machines_.emplace_back();
     devices_.push_back({.machine = number->second});
   }
+  wakes_ = Wakes(machines_.size());
 }
 
 Dependencies::Device& Dependencies::DeviceOf(uint32_t index) {
@@ -200,18 +201,25 @@ bool Dependencies::KnowFlush(uint32_t slot, int64_t now_ns) {
 void Dependencies::Happened(uint32_t slot) {
   const Slot& done = slots_[slot];
   Chain& chain = chains_[done.chain];
+  LastDone& of_machine = machines_[chain.machine];
   chain.any_completed = true;
   if (chain.out > 0) --chain.out;
   chain.idle = {};
   if (done.program) {
     uint32_t* const last = turns_.End(*done.program, done.complete_ns, &chain.idle);
     if (last != nullptr) HoldLatest(slot, last);
+    chain.idle_after_ns = wakes_.End(chain.machine, done.complete_ns);
+    HoldLatest(slot, &of_machine.of_program);
+  }
+  if (of_machine.tells_wakers && !done.journal && done.commit_number == 0) {
+    Done& latest = done_[next_done_++ % done_.size()];
+    Hold(slot, &latest.slot);
+    latest = {.complete_ns = done.complete_ns, .thread = chain.thread, .slot = slot};
   }
   if (done.sync) synced_[next_synced_++ % synced_.size()] = done.chain;
   chain.last_complete_ns = std::max(chain.last_complete_ns, done.complete_ns);
   chain.untold.push_back(slot);  // takes over its use as a pending one
   HoldLatest(slot, &chain.last_slot);
-  LastDone& of_machine = machines_[chain.machine];
   HoldLatest(slot, &of_machine.any);
   HoldLatest(slot, &devices_[done.device].last.any);
   if (done.journal) {
@@ -466,18 +474,32 @@ bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
   return true;
 }
 
-// The journal write that completed just before an I/O that nothing else explains, if any: of that
-// I/O's device, or of where its thread was before; of another one only where none is known of
-// these.
-uint32_t Dependencies::JustEnded(bool journal, uint32_t device, const Chain& chain) const {
+// When the thread was woken before this I/O, as far as that is known.
+std::optional<int64_t> Dependencies::WokenNs(const IoRecord& io) const {
+  if (!io.waker || !io.since_wake_ns) return std::nullopt;
+  const auto since_ns = static_cast<int64_t>(std::min<uint64_t>(*io.since_wake_ns, INT64_MAX));
+  return SaturatingSubtract(arrival_ns_, since_ns);
+}
+
+// The journal write that completed just before an I/O that nothing else explains, if any, or before
+// its thread was woken by who writes that journal: of that I/O's device, or of where its thread was
+// before; of another one only where none is known of these.
+uint32_t Dependencies::JustEnded(const IoRecord& io, const Chain& chain) const {
   // Who writes to the journal for itself (ends a file system) has waited for its thread; to be
   // woken by that takes longer, since it has work to do after a commit.
-  const int64_t woken_ns = journal ? 2 * kWakeNs : kWakeNs;
+  const int64_t at_most_ns = IsJournal(io) ? 2 * kWakeNs : kWakeNs;
+  const std::optional<int64_t> woken_ns = WokenNs(io);
   const auto just_ended = [&](uint32_t slot) {
-    return slot != kNone && slots_[slot].complete_ns > chain.told_ns &&
-           SaturatingSubtract(arrival_ns_, slots_[slot].complete_ns) <= woken_ns;
+    if (slot == kNone || slots_[slot].complete_ns <= chain.told_ns) return false;
+    const Slot& last = slots_[slot];
+    const Chain& journal = chains_[last.chain];
+    const uint64_t writer = journal.writer != 0 ? journal.writer : journal.thread;
+    const bool by_it = woken_ns && *woken_ns >= last.complete_ns &&
+                       writer == chain.machine * kMachines + *io.waker;
+    const int64_t went_on_ns = by_it ? *woken_ns : arrival_ns_;
+    return SaturatingSubtract(went_on_ns, last.complete_ns) <= at_most_ns;
   };
-  const uint32_t here = devices_[device].last.journal;
+  const uint32_t here = devices_[io.device].last.journal;
   const uint32_t before = devices_[chain.device].last.journal;
   for (const uint32_t slot : {here, before}) {
     if (just_ended(slot)) return slot;
@@ -488,8 +510,8 @@ uint32_t Dependencies::JustEnded(bool journal, uint32_t device, const Chain& cha
 
 // Its thread waited for that. What it waits for of a commit that others asked for is whichever is
 // under way then.
-void Dependencies::NameJustEnded(bool journal, uint32_t device, Chain* chain, JournalWait* wait) {
-  const uint32_t slot = JustEnded(journal, device, *chain);
+void Dependencies::NameJustEnded(const IoRecord& io, Chain* chain, JournalWait* wait) {
+  const uint32_t slot = JustEnded(io, *chain);
   if (slot == kNone) return;
   const Slot& last = slots_[slot];
   const int64_t since_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
@@ -523,6 +545,38 @@ void Dependencies::NameOfTurn(const IoRecord& io, Chain* chain) {
   if (last != kNone && slots_[last].complete_ns > chain->told_ns) Name(last, chain);
 }
 
+// A thread that others wake, and that begins an I/O just after one of theirs, waited for that.
+void Dependencies::NameWoken(const IoRecord& io, Chain* chain) {
+  const uint32_t last = machines_[chain->machine].of_program;
+  if (!io.process || last == kNone || chain->out > 0) return;
+  const uint64_t program = ProgramOf(io);
+  const int64_t last_ns = slots_[last].complete_ns;
+  if (chain->idle.program == program && chain->idle.since_ns == chain->told_ns) {
+    wakes_.Next(program, chain->machine, chain->told_ns, chain->idle_after_ns, last_ns,
+                arrival_ns_);
+  }
+  if (last_ns > chain->told_ns && SaturatingSubtract(arrival_ns_, last_ns) <= Wakes::kWithinNs &&
+      wakes_.AreWoken(program)) {
+    Name(last, chain);
+  }
+}
+
+// Of the I/Os of who woke the thread the one that completed last before that; kNone if that was
+// before what the thread has been told of.
+uint32_t Dependencies::WakersLast(const IoRecord& io, const Chain& chain) const {
+  const std::optional<int64_t> woken_ns = WokenNs(io);
+  if (!woken_ns) return kNone;
+  const uint64_t waker = chain.machine * kMachines + *io.waker;
+  uint32_t last = kNone;
+  for (const Done& done : done_) {
+    if (done.thread != waker || done.complete_ns > *woken_ns || done.complete_ns <= chain.told_ns) {
+      continue;
+    }
+    if (last == kNone || IsLater(done.slot, last)) last = done.slot;
+  }
+  return last;
+}
+
 // What an I/O that nothing else explains has waited for, of other threads.
 void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   const bool journal = IsJournal(io);
@@ -547,14 +601,20 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   if (!journal && chain->synced && PausedFirst(io.device, chain)) {
     wait = {.slot = devices_[io.device].last.journal};
   }
-  if (unexplained()) NameJustEnded(journal, io.device, chain, &wait);
+  if (unexplained()) NameJustEnded(io, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
   // What it changes may lie in a block that the journal is writing, or not: as it did before.
   if (commit != nullptr && chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
     gates_.push_back(commit->slot | kWhileWriting | kAfterThink);
     wait_.goes_on_ns = chain->goes_on_ns;
   }
-  if (!journal) NameOfTurn(io, chain);
+  if (!journal && machines_[chain->machine].tells_wakers) {
+    const uint32_t last = WakersLast(io, *chain);
+    if (last != kNone) Name(last, chain);
+  } else if (!journal) {
+    NameOfTurn(io, chain);
+    if (unexplained()) NameWoken(io, chain);
+  }
   const uint32_t started = !journal && unexplained() ? EndOfStarted(*chain) : kNone;
   if (started != kNone) Name(started, chain);
 }
@@ -603,6 +663,7 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   gates_.clear();
   writers_gates_.clear();
   const uint32_t thread = ChainOf(io);
+  if (io.waker) machines_[chains_[thread].machine].tells_wakers = true;
   chains_[thread].last_seen = ++arrivals_;
   TellUntold(&chains_[thread]);
   if (chains_[thread].wrote_slot != kNone) {
@@ -648,7 +709,11 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   if (goes_on_writing && last != kNone && WaitedToBeTaken(chain)) Tell(last, &chain);
   // What a worker does next has nothing to do with what it did before.
   const bool for_another = of_worker && !journal && io.op != Op::kFlush;
-  if (begins || !chain.any_completed || !IsForeground(io) || for_another) {
+  const bool of_none = begins || !chain.any_completed || !IsForeground(io) || for_another;
+  const uint32_t wakers = of_none && !begins && IsForeground(io) ? WakersLast(io, chain) : kNone;
+  if (wakers != kNone) {
+    Name(wakers, &chain);
+  } else if (of_none) {
     if (!asked && last != kNone && slots_[last].complete_ns > chain.told_ns) Name(last, &chain);
   } else if (!within) {
     NameOthers(io, &chain);

@@ -9,6 +9,7 @@
 
 #include "format/io_record.h"
 #include "replay/plan/turns.h"
+#include "replay/plan/wakes.h"
 
 namespace blktape {
 
@@ -171,6 +172,7 @@ class Dependencies {
     int64_t goes_on_ns = 0;       // and went on so long after it
     Goings goings;                // after its sync writes were durable
     Turns::Idle idle;             // told by its last completion
+    int64_t idle_after_ns = 0;    // likewise, by Wakes
     uint64_t asked_commit = 0;    // the last commit that it asked for
     uint32_t asked_copy = 0;      // which copy of it is its own
     uint64_t wrote_commit = 0;    // in a log: the last one, until it has waited for that
@@ -204,10 +206,17 @@ class Dependencies {
   struct LastDone {
     uint32_t any = kNone;
     uint32_t journal = kNone;
+    uint32_t of_program = kNone;  // those that take turns or wake each other
+    bool tells_wakers = false;    // a record has
   };
   struct Device {
     uint32_t machine = 0;
     LastDone last = {};
+  };
+  struct Done {
+    int64_t complete_ns = INT64_MAX;
+    uint64_t thread = 0;
+    uint32_t slot = kNone;
   };
   struct Flush {
     uint32_t device = 0;
@@ -236,9 +245,12 @@ class Dependencies {
   CommitWrites* WritesOf(uint64_t commit);
   const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
   bool PausedFirst(uint32_t device, Chain* chain);
-  uint32_t JustEnded(bool journal, uint32_t device, const Chain& chain) const;
-  void NameJustEnded(bool journal, uint32_t device, Chain* chain, JournalWait* wait);
+  std::optional<int64_t> WokenNs(const IoRecord& io) const;
+  uint32_t JustEnded(const IoRecord& io, const Chain& chain) const;
+  void NameJustEnded(const IoRecord& io, Chain* chain, JournalWait* wait);
   void NameOfTurn(const IoRecord& io, Chain* chain);
+  void NameWoken(const IoRecord& io, Chain* chain);
+  uint32_t WakersLast(const IoRecord& io, const Chain& chain) const;
   void NameOthers(const IoRecord& io, Chain* chain);
   uint32_t CopyOf(uint32_t slot, uint32_t copy) const;
   uint32_t RecordFor(uint32_t slot, const Chain& chain) const;
@@ -270,10 +282,13 @@ class Dependencies {
   std::vector<LastDone> machines_;
   std::vector<Device> devices_;
   Turns turns_;  // its slots are held here
+  Wakes wakes_;
   // The last ones, in rings.
   std::array<Commit, 64> commits_;
   size_t next_commit_ = 0;
   std::array<CommitWrites, 64> writes_;  // by number
+  std::array<Done, 512> done_;           // since wakers are told
+  size_t next_done_ = 0;
   std::array<Flush, 64> flushes_;
   size_t next_flush_ = 0;
   std::array<uint32_t, 64> births_{};  // chains, by their first arrival

@@ -141,11 +141,15 @@ bool Plan::LacksFua(uint32_t device) const {
 }
 
 // Moved by what the idle cap cut before its arrival. Nothing in flight then completes before that
-// cut, so that all differences within the record stay.
+// cut, so that all differences within the record stay. What woke its thread before a cut was then.
 IoRecord Plan::WithoutCut(IoRecord io) const {
   const int64_t cut_ns = schedule_.idle_cut_ns();
   for (std::optional<int64_t>* time_ns : {&io.queue_ns, &io.issue_ns, &io.complete_ns}) {
     if (*time_ns) *time_ns = SaturatingSubtract(**time_ns, cut_ns);
+  }
+  if (io.since_wake_ns) {
+    const auto last_cut_ns = static_cast<uint64_t>(schedule_.last_cut_ns());
+    *io.since_wake_ns -= std::min(*io.since_wake_ns, last_cut_ns);
   }
   return io;
 }

@@ -17,15 +17,15 @@ int64_t Schedule::ScaleNs(int64_t ns) const {
 
 int64_t Schedule::Advance(const IoRecord& io) {
   const std::optional<int64_t> arrival_ns = io.arrival_ns();
+  last_cut_ns_ = 0;
   if (!arrival_ns) return due_ns_;
   if (!first_ns_) {
     first_ns_ = arrival_ns;
     busy_until_ns_ = *arrival_ns;
   }
   const int64_t idle_ns = SaturatingSubtract(*arrival_ns, busy_until_ns_);
-  if (idle_cap_ns_ && idle_ns > *idle_cap_ns_) {
-    idle_cut_ns_ = SaturatingAdd(idle_cut_ns_, idle_ns - *idle_cap_ns_);
-  }
+  last_cut_ns_ = idle_cap_ns_ ? std::max<int64_t>(0, idle_ns - *idle_cap_ns_) : 0;
+  idle_cut_ns_ = SaturatingAdd(idle_cut_ns_, last_cut_ns_);
   busy_until_ns_ = std::max({busy_until_ns_, *arrival_ns, io.complete_ns.value_or(*arrival_ns)});
   due_ns_ = ScaleNs(SaturatingSubtract(SaturatingSubtract(*arrival_ns, *first_ns_), idle_cut_ns_));
   return due_ns_;

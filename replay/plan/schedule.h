@@ -26,6 +26,8 @@ class Schedule {
 
   // How much of the recording's time the idle cap cut so far.
   int64_t idle_cut_ns() const { return idle_cut_ns_; }
+  // Of that, just before the last record.
+  int64_t last_cut_ns() const { return last_cut_ns_; }
   // A stretch of the recording's time at this replay's speed.
   int64_t ScaleNs(int64_t ns) const;
 
@@ -35,6 +37,7 @@ class Schedule {
   std::optional<int64_t> first_ns_;
   int64_t busy_until_ns_ = 0;
   int64_t idle_cut_ns_ = 0;
+  int64_t last_cut_ns_ = 0;
   int64_t due_ns_ = 0;
 };
 

@@ -9,6 +9,7 @@ import collections
 import heapq
 
 LAST = 64
+LAST_COMPLETIONS = 512
 COPIES = 16
 WOKEN_NS = 200_000
 UNEXPLAINED_NS = 400_000
@@ -33,7 +34,8 @@ def records(rows):
     number = lambda text: int(text) if text else None
     return [{"queue": number(row["queue_ns"]), "issue": number(row["issue_ns"]), "complete": number(row["complete_ns"]),
              "op": row["op"], "flags": set(filter(None, row["flags"].split("+"))), "device": row["device"],
-             "pid": number(row["pid"]), "process": row["process"]} for row in rows]
+             "pid": number(row["pid"]), "process": row["process"], "waker": number(row.get("waker")),
+             "since_wake": number(row.get("since_wake_ns"))} for row in rows]
 
 
 def arrival(io):
@@ -76,10 +78,12 @@ def with_idle_cap(trace, cap_ns):
         if at is None:
             moved.append(io)
             continue
-        if busy_until is not None and cap_ns is not None:
-            cut += max(0, at - busy_until - cap_ns)
+        just_now = max(0, at - busy_until - cap_ns) if busy_until is not None and cap_ns is not None else 0
+        cut += just_now
         busy_until = max(x for x in (busy_until, at, io["complete"]) if x is not None)
         moved.append({**io, **{key: io[key] - cut for key in ("queue", "issue", "complete") if io[key] is not None}})
+        if io["since_wake"] is not None:
+            moved[-1]["since_wake"] = max(0, io["since_wake"] - just_now)
     return moved, cut
 
 
@@ -116,6 +120,7 @@ class Program:
         self.since = self.busy = 0      # arrival of the first in flight without a pause; for how long there were any
         self.together = 0               # so soon after that others are of one batch
         self.beside = self.by_chance = 0
+        self.woken = [0, 0]             # begun just after the completion of another's I/O, and of these by chance
 
     def busy_until(self, at):
         return self.busy + (max(0, at - self.since - self.together) if self.in_flight else 0)
@@ -133,6 +138,27 @@ class Program:
     def takes_turns(self):
         less = self.by_chance - self.beside
         return self.by_chance > 0 and 2 * self.beside <= self.by_chance and less ** 2 >= 16 * SHARE * self.by_chance
+
+    def is_woken(self):
+        after, by_chance = self.woken
+        return after >= 2 * by_chance and (after - by_chance) ** 2 >= 16 * SHARE * max(SHARE, by_chance)
+
+
+class JustAfter:
+    """The time that is at most WOKEN_NS after a completion of a program's I/O."""
+
+    def __init__(self):
+        self.last = None        # of these the I/O that completed last
+        self.sum, self.end = 0, float("-inf")
+
+    def complete(self, at):
+        """Returns the sum up to WOKEN_NS later."""
+        self.sum += max(0, at + WOKEN_NS - max(self.end, at))
+        self.end = max(self.end, at + WOKEN_NS)
+        return self.sum
+
+    def until(self, at):
+        return self.sum - max(0, self.end - at)
 
 
 class Thread:
@@ -188,6 +214,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
     last_of_all, last_journal = {}, {}        # by machine and by device
     programs = collections.defaultdict(Program)
     of_program = {}                           # of ordinals
+    just_after = collections.defaultdict(JustAfter)  # by machine
+    tell_wakers = set()                       # machines
+    completed = collections.deque(maxlen=LAST_COMPLETIONS)  # on these, of I/Os that are of no journal
     last_to_end = lambda *those: max((x for x in those if x is not None), key=when, default=None)
     at_machine = lambda io: (machine_of or {}).get(io["device"], 0)
 
@@ -216,6 +245,22 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         if commit is None and thread.synced:
             commit = commit_after(thread)
         return (thread.ended, 0) if commit is None else own_copy(thread, commit)
+
+    def by_waker(io, thread):
+        """Of the I/Os of who woke the thread the one that had completed last by then."""
+        if io["waker"] is None or io["since_wake"] is None:
+            return None
+        woken = at - io["since_wake"]
+        of_waker = [done for done in completed if chain_of[done] == (thread.machine, "thread", io["waker"]) and
+                    saw[done][0] <= woken and (thread.named is None or saw[done][0] > thread.named)]
+        return last_to_end(*of_waker, None)
+
+    def went_on_after(write, io, thread):
+        """When a thread did after a journal's write: when its writer woke it, if it did, or when it began the I/O."""
+        if io["waker"] is None or io["since_wake"] is None or at - io["since_wake"] < saw[write][0]:
+            return at
+        writer = threads[chain_of[write]].writer or threads[chain_of[write]]
+        return at - io["since_wake"] if writer is threads.get((thread.machine, "thread", io["waker"])) else at
 
     def log_of(io):
         return ("log", io["device"])
@@ -298,6 +343,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             thread.ended = last_to_end(thread.ended, done)
             for where in (("machine", thread.machine), ("device", trace[done]["device"])):
                 last_of_all[where] = last_to_end(last_of_all.get(where), done)
+            if thread.machine in tell_wakers and not is_journal_write(trace[done]) and done not in commit_of:
+                completed.append(done)
             if is_journal_write(trace[done]):
                 for where in (("machine", thread.machine), *(("device", device) for device in thread.journal_on)):
                     last_journal[where] = last_to_end(last_journal.get(where), done)
@@ -312,8 +359,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                 if not program.in_flight:
                     program.busy = busy
                 program.last = last_to_end(program.last, done)
+                others = just_after[thread.machine]
+                others.last = last_to_end(others.last, done)
+                after = others.complete(saw[done][0])
                 if not thread.in_flight:
-                    thread.idle = (program, saw[done][0], busy)
+                    thread.idle = (program, saw[done][0], busy, after)
             if is_commit_record(trace[done]):
                 began = thread.commit_from if thread.committing else arrival(trace[done])
                 commits.append((began, saw[done][0], done))
@@ -332,6 +382,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         if doer is None:
             doer = threads[who] = Thread(at, machine)
             births.append(doer)
+        if io["waker"] is not None:
+            tell_wakers.add(machine)
         journal = is_journal_write(io)
         for done in doer.untold:
             doer.tell(saw[done][0])
@@ -404,7 +456,11 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             arrived, issued = thread.latest
             if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
                 thread.tell(saw[latest][0])
-        if thread.ended is None or not is_foreground(io) or begins or is_of_worker(io):
+        of_none = thread.ended is None or not is_foreground(io) or begins or is_of_worker(io)
+        of_waker = by_waker(io, thread) if of_none and not begins and is_foreground(io) else None
+        if of_waker is not None:
+            name(of_waker)
+        elif of_none:
             if not asked and latest is not None and (thread.named is None or saw[latest][0] > thread.named):
                 name(latest)
         elif part is None:
@@ -423,7 +479,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             if not any(place in last_journal for place in places):
                 places = [("machine", machine)]
             just_ended = [last_journal[place] for place in places if place in last_journal] if unexplained() else []
-            just_ended = [one for one in just_ended if at - saw[one][0] <= (2 * WOKEN_NS if journal else WOKEN_NS)]
+            just_ended = [one for one in just_ended if saw[one][0] > thread.named and
+                          went_on_after(one, io, thread) - saw[one][0] <= (2 * WOKEN_NS if journal else WOKEN_NS)]
             if just_ended:
                 one = just_ended[0]
                 record = is_commit_record(trace[one])
@@ -439,12 +496,28 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
                     name(one)
             if not journal and commit is not None and commit in commit_of and thread.shares_blocks:
                 after = chain_of[commit]
+            if not journal and machine in tell_wakers:
+                of_waker = by_waker(io, thread)
+                if of_waker is not None:
+                    name(of_waker)
+            looks = not journal and machine not in tell_wakers and io["process"]
             program = programs.get((machine, io["process"]))
-            if not journal and io["process"] and program:
+            if looks and program:
                 if not thread.in_flight and thread.idle and thread.idle[0] is program:
-                    program.begins(at, thread.idle[1:])
+                    program.begins(at, thread.idle[1:3])
                 if program.takes_turns() and program.last is not None and saw[program.last][0] > thread.named:
                     name(program.last)
+            if looks and unexplained() and program and not thread.in_flight:
+                others = just_after[machine]
+                if thread.idle and thread.idle[0] is program and thread.idle[1] == thread.named:
+                    _, since, _, before = thread.idle
+                    idle_us = (at - since - WOKEN_NS) // 1000
+                    program.woken[1] += min(max(0, others.until(at) - before) // 1000, idle_us) * SHARE // idle_us
+                    program.woken[0] += SHARE * (at - saw[others.last][0] <= WOKEN_NS)
+                    if max(program.woken) >= 128 * SHARE:
+                        program.woken = [count // 2 for count in program.woken]
+                if program.is_woken() and thread.named < saw[others.last][0] and at - saw[others.last][0] <= WOKEN_NS:
+                    name(others.last)
             if not journal and unexplained():
                 started = [end_of(other) for other in births
                            if other.machine == machine and other.born > arrival(thread.last[1]) and

@@ -45,8 +45,9 @@ def fsyncs(rng, at, log_rests):
 def made_up(seed, ios, tick_ns, disks=("sda",)):
     """Threads that come and go, two journals, a log that programs write, writeback, flushes, all at once; what `dump --csv`
     would say of it. All times are multiples of the tick. Of two disks each has a journal, which sometimes writes to the other,
-    too; programs use both."""
+    too; programs use both. Every second tells who woke some of the threads."""
     rng, place = random.Random(seed), random.Random(-1 - seed)
+    wakes = random.Random(seed + 0.5) if seed % 2 else None
     at = log_rests = 1_000_000_000
     threads = [100 + i for i in range(6)]
     newest = 200
@@ -99,12 +100,16 @@ def made_up(seed, ios, tick_ns, disks=("sda",)):
         rows.append((at, at + rng.choice((0, 1, 3)) * tick_ns, complete if rng.random() > 0.005 else None, op, flags, size, pid,
                      process, disk))
     rows.sort(key=lambda row: row[0])
-    lines = [",".join(blktape.COLUMNS)]
+    lines = [",".join(blktape.COLUMNS) + ",waker,since_wake_ns"]
     for i, (queue, issue, complete, op, flags, size, pid, process, disk) in enumerate(rows):
         queue, issue = (time // tick_ns * tick_ns for time in (queue, issue))
         complete = "" if complete is None else max(complete // tick_ns * tick_ns, issue)
+        waker = since = ""
+        if wakes and wakes.random() < 0.5:
+            waker = wakes.choice((50, 51, 60, 70, 80, *threads))
+            since = 1_000 * wakes.choice((0, 3, 50, 300, 2_000, 50_000)) // tick_ns * tick_ns
         lines.append(",".join(map(str, (queue, issue, complete, disk, op, flags, "" if op == "flush" else 8 * i,
-                                        0 if op == "flush" else size, 0, pid, process, 0))))
+                                        0 if op == "flush" else size, 0, pid, process, 0, waker, since))))
     return "\n".join(lines) + "\n"
 
 
@@ -129,7 +134,7 @@ class ClosedCheckTest(unittest.TestCase):
         completions = collections.defaultdict(list)
         for row in blktape.dump(result, "--result"):
             completions[int(row["ordinal"])].append((int(row["queue_ns"]), int(row["complete_ns"])))
-        records = closed_check.records(blktape.dump(trace))
+        records = closed_check.records(blktape.rows(blktape.ok("export", trace, "--to", "csv", "-o", "-").stdout))
         machine_of = {device["name"]: device.get("machine", 0) for device in blktape.as_json("info", trace)["header"]["devices"]}
         planned = list(closed_check.waits(records, lambda io: "derived" not in io["flags"], without_fua,
                                           idle_cap_ms and idle_cap_ms * 1_000_000, machine_of))

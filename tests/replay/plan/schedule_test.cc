@@ -30,9 +30,11 @@ TEST(ScheduleTest, AnIdleGapRunsFromTheLastCompletionToTheNextArrivalAndIsCutToT
   // In flight until 90; idle from 90 to 200, that is 110, of which 85 are cut.
   EXPECT_EQ(schedule.Advance(Read(200, 210)), 115);
   EXPECT_EQ(schedule.idle_cut_ns(), 85);
+  EXPECT_EQ(schedule.last_cut_ns(), 85);
   // Idle from 210 to 235: exactly the cap.
   EXPECT_EQ(schedule.Advance(Read(235, 236)), 150);
   EXPECT_EQ(schedule.idle_cut_ns(), 85);
+  EXPECT_EQ(schedule.last_cut_ns(), 0);
 }
 
 TEST(ScheduleTest, WithoutCompletionsTheGapRunsFromArrivalToArrival) {
