@@ -466,7 +466,7 @@ static __always_inline void Wakes(struct task_struct *task) {
     wake.waker = here->owner;
   } else {
     struct thread *waker = ThreadOf(pid);
-    if (here->interrupts || !waker || waker->pid != pid) return;
+    if (here->interrupts || pid == 0 || !waker || waker->pid != pid) return;
     wake.waker = pid;
     if (waker->wake.ns > waker->queued_ns) wake = waker->wake;
   }
@@ -1010,9 +1010,11 @@ int BPF_PROG(on_waking, struct task_struct *task) {
   return 0;
 }
 
-// The same of a new thread, by the one that made it.
+// The same of a new thread, by the one that made it. One that is gone may have had its id.
 SEC("?tp_btf/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task) {
+  struct thread *thread = ThreadOf((__u32)task->pid);
+  if (thread && thread->pid == (__u32)task->pid) thread->queued_ns = thread->wake.ns = 0;
   if (recording) Wakes(task);
   return 0;
 }

@@ -291,6 +291,16 @@ class TraceToolsTest(unittest.TestCase):
         for key in ("addresses", "sequential", "footprint", "sizes"):
             self.assertEqual(was.get(key), now.get(key))
 
+    def test_anonymize_numbers_who_woke_a_thread_like_threads(self):
+        with open(self.path("woken.csv"), "w", encoding="utf-8") as file:
+            file.write("queue_ns,complete_ns,op,lba,bytes,pid,waker,since_wake_ns\n"
+                       "1,5,read,0,512,4711,,\n9,12,read,8,512,815,4711,3\n20,22,read,16,512,4711,4242,1\n")
+        blktape.ok("import", self.path("woken.csv"), "-o", self.path("woken.tape"))
+        out = self.anonymized(self.path("woken.tape"))
+        rows = blktape.rows(blktape.ok("export", out, "--to", "csv", "-o", "-").stdout)
+        self.assertEqual([(row["pid"], row["waker"], row["since_wake_ns"]) for row in rows],
+                         [("1", "", ""), ("2", "1", "3"), ("1", "3", "1")])
+
     def test_anonymize_never_gives_the_same_places_twice(self):
         trace = self.desktop()
         first = [row["lba"] for row in blktape.dump(self.anonymized(trace))]
