@@ -146,13 +146,13 @@ struct {
   __type(value, struct thread);
 } threads SEC(".maps");
 
-// Where a CPU is: in which kinds of interrupts that wake threads for other reasons than the thread
-// that they interrupted, and whose I/O completed last, and where that was. What is woken right
-// after it in the same place is woken by it.
+// In which kinds of interrupts a CPU is, which wake threads for other reasons than the thread that
+// they interrupted; and whose I/O completed last, in which thread and interrupts: what is woken
+// right after it in the same ones is woken by it.
 #define COMPLETION_WAKES_NS 30000ull
 #define IN_SOFTIRQ 1u
 #define IN_HRTIMER 2u
-struct place_of_cpu {
+struct cpu_state {
   __u64 completed_ns;
   __u32 owner;
   __u32 current;
@@ -163,8 +163,8 @@ struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
-  __type(value, struct place_of_cpu);
-} places_of_cpus SEC(".maps");
+  __type(value, struct cpu_state);
+} cpu_states SEC(".maps");
 
 // The thread that queued a bio, and when. This is needed because the issue often happens in a
 // kernel worker, and the kernel's own timestamp of a request comes after throttling and the wait
@@ -438,40 +438,49 @@ static __always_inline void SetWake(struct blktape_slot *slot, const struct wake
   slot->since_wake = slot->start_ns > wake->ns ? ShortOf(slot->start_ns - wake->ns) : 0;
 }
 
-static __always_inline struct place_of_cpu *Here(void) {
+static __always_inline struct cpu_state *ThisCpu(void) {
   __u32 zero = 0;
-  return bpf_map_lookup_elem(&places_of_cpus, &zero);
+  return bpf_map_lookup_elem(&cpu_states, &zero);
 }
 
-// An I/O of `owner` completes here, now.
+// An I/O of `owner` (0: nobody's) completes here, now.
 static __always_inline void CompletesHere(__u32 owner, __u64 ns) {
-  struct place_of_cpu *here = Here();
-  if (!here) return;
-  here->completed_ns = ns;
-  here->owner = owner;
-  here->current = (__u32)bpf_get_current_pid_tgid();
-  here->interrupts_then = here->interrupts;
+  struct cpu_state *cpu = ThisCpu();
+  if (!cpu) return;
+  cpu->owner = owner;
+  cpu->completed_ns = ns;
+  cpu->current = (__u32)bpf_get_current_pid_tgid();
+  cpu->interrupts_then = cpu->interrupts;
 }
 
-// A thread is woken, here and now.
+// A thread is woken, here and now. There are many more wakes than I/Os: most are of and by threads
+// that do none.
 static __always_inline void Wakes(struct task_struct *task) {
-  struct place_of_cpu *here = Here();
-  if (!here) return;
+  struct cpu_state *cpu = ThisCpu();
+  if (!cpu) return;
   __u32 woken = (__u32)task->pid;
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
-  __u64 ns = bpf_ktime_get_ns();
-  struct wake wake = {.ns = ns};
-  if (here->current == pid && here->interrupts_then == here->interrupts &&
-      ns - here->completed_ns < COMPLETION_WAKES_NS) {
-    wake.waker = here->owner;
-  } else {
+  struct wake wake = {};
+  if (cpu->owner != 0 && cpu->current == pid && cpu->interrupts_then == cpu->interrupts) {
+    wake.ns = bpf_ktime_get_ns();
+    if (wake.ns - cpu->completed_ns < COMPLETION_WAKES_NS) {
+      wake.waker = cpu->owner;
+    } else {
+      cpu->owner = 0;
+    }
+  }
+  if (wake.waker == 0) {
     struct thread *waker = ThreadOf(pid);
-    if (here->interrupts || pid == 0 || !waker || waker->pid != pid) return;
-    wake.waker = pid;
-    if (waker->wake.ns > waker->queued_ns) wake = waker->wake;
+    if (cpu->interrupts || pid == 0 || !waker || waker->pid != pid) return;
+    if (waker->wake.ns > waker->queued_ns) {
+      wake = waker->wake;
+    } else {
+      wake.waker = pid;
+      if (wake.ns == 0) wake.ns = bpf_ktime_get_ns();
+    }
   }
   struct thread *thread = ThreadOf(woken);
-  if (!thread || wake.waker == 0 || wake.waker == woken) return;
+  if (!thread || wake.waker == woken) return;
   if (thread->pid != woken) {
     thread->pid = woken;
     thread->queued_ns = 0;
@@ -992,11 +1001,11 @@ PROBE(block_split, on_split, (struct bio * bio, unsigned int sector), Split, bio
 PROBE(block_bio_complete, on_bio_complete, (struct request_queue * queue, struct bio *bio),
       BioComplete, bio)
 
-#define MARKS(tracepoint, name, param, bit, on)                                         \
-  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, param) {                               \
-    struct place_of_cpu *here = Here();                                                 \
-    if (here) here->interrupts = on ? here->interrupts | bit : here->interrupts & ~bit; \
-    return 0;                                                                           \
+#define MARKS(tracepoint, name, param, bit, on)                                     \
+  SEC("?tp_btf/" #tracepoint) int BPF_PROG(name, param) {                           \
+    struct cpu_state *cpu = ThisCpu();                                              \
+    if (cpu) cpu->interrupts = on ? cpu->interrupts | bit : cpu->interrupts & ~bit; \
+    return 0;                                                                       \
   }
 MARKS(softirq_entry, on_softirq, unsigned int number, IN_SOFTIRQ, 1)
 MARKS(softirq_exit, on_softirq_exit, unsigned int number, IN_SOFTIRQ, 0)
