@@ -25,6 +25,7 @@ STANDARD = {
                  "stable_partition stable_sort transform unique upper_bound",
     "array": "array begin data end get size",
     "atomic": "atomic atomic_ref memory_order_acquire memory_order_release memory_order_relaxed memory_order_seq_cst",
+    "barrier": "barrier",
     "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero endian has_single_bit popcount",
     "bitset": "bitset",
     "cctype": "isalnum isalpha isdigit isspace tolower toupper",

@@ -1012,6 +1012,14 @@ MARKS(softirq_exit, on_softirq_exit, unsigned int number, IN_SOFTIRQ, 0)
 MARKS(hrtimer_expire_entry, on_hrtimer, void *timer, IN_HRTIMER, 1)
 MARKS(hrtimer_expire_exit, on_hrtimer_exit, void *timer, IN_HRTIMER, 0)
 
+// What completed in it woke whom it woke; what the interrupted thread does now is its own.
+SEC("?tp_btf/irq_handler_exit")
+int BPF_PROG(on_irq_exit, int irq) {
+  struct cpu_state *cpu = ThisCpu();
+  if (cpu) cpu->owner = 0;
+  return 0;
+}
+
 // One that is missed leaves a wake unknown, no more.
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task) {

@@ -297,7 +297,7 @@ void BpfSource::ChoosePrograms() {
     take(all.on_bio_complete, all.on_bio_complete_again, all.on_bio_complete_at_last);
   }
   for (bpf_program* one : {all.on_waking, all.on_wakeup_new, all.on_softirq, all.on_softirq_exit,
-                           all.on_hrtimer, all.on_hrtimer_exit}) {
+                           all.on_hrtimer, all.on_hrtimer_exit, all.on_irq_exit}) {
     bpf_program__set_autoload(one, true);
   }
   bpf_program__set_autoload(all.on_rename, options_.process_names);

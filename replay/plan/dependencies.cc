@@ -710,7 +710,8 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
   // What a worker does next has nothing to do with what it did before.
   const bool for_another = of_worker && !journal && io.op != Op::kFlush;
   const bool of_none = begins || !chain.any_completed || !IsForeground(io) || for_another;
-  const uint32_t wakers = of_none && !begins && IsForeground(io) ? WakersLast(io, chain) : kNone;
+  const bool may_be_woken = !journal && IsForeground(io) && wait_.part == CommitPart::kNone;
+  const uint32_t wakers = of_none && may_be_woken ? WakersLast(io, chain) : kNone;
   if (wakers != kNone) {
     Name(wakers, &chain);
   } else if (of_none) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -224,6 +225,47 @@ TEST_F(BpfSourceTest, AThreadsIoTellsWhoWokeIt) {
   EXPECT_GE(*mine[2].queue_ns - static_cast<int64_t>(*mine[2].since_wake_ns), *mine[1].complete_ns);
   EXPECT_EQ(mine[3].pid, woken);
   EXPECT_EQ(mine[3].waker, std::nullopt);
+}
+
+// Of two threads that need a page at the same time one reads it, and the other is woken when that
+// is complete.
+TEST_F(BpfSourceTest, AThreadThatWaitsForAPageIsWokenByItsReader) {
+  constexpr off_t kPages = 800;
+  constexpr off_t kApart = 64 << 10;
+  const UniqueFd cached(open(loop_->path().c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(static_cast<bool>(cached));
+  ASSERT_EQ(posix_fadvise(cached.get(), 0, 0, POSIX_FADV_RANDOM), 0);
+  ASSERT_TRUE(StartSource());
+  std::barrier together(2);
+  std::array<uint32_t, 2> threads{};
+  const auto reads = [&](size_t which) {
+    threads[which] = static_cast<uint32_t>(gettid());
+    char* const to = buffer_ + which * 8192;
+    for (off_t page = 0; page < kPages; ++page) {
+      together.arrive_and_wait();
+      EXPECT_EQ(pread(cached.get(), to, 1, page * kApart), 1);
+      // Of its own, and of another size.
+      EXPECT_EQ(pread(fd_.get(), to, 8192, page * kApart + (kApart >> 1)), 8192);
+    }
+  };
+  std::thread other([&] { reads(1); });
+  reads(0);
+  other.join();
+  StopSource();
+  std::map<uint64_t, IoRecord> pages;
+  for (const IoRecord& io : harvest_.records) {
+    if (io.bytes == 4096) pages[io.lba->sectors * 512 / kApart] = io;
+  }
+  int woken = 0;
+  for (const IoRecord& io : harvest_.records) {
+    if (io.bytes != 8192 || !io.waker) continue;
+    EXPECT_EQ(*io.waker, threads[0] == *io.pid ? threads[1] : threads[0]);
+    const IoRecord& page = pages[io.lba->sectors * 512 / kApart];
+    const int64_t woken_ns = *io.queue_ns - static_cast<int64_t>(*io.since_wake_ns);
+    // Else the other one woke it at the barrier.
+    if (*io.pid != page.pid && woken_ns >= page.complete_ns) ++woken;
+  }
+  EXPECT_GT(woken, 0) << harvest_.records.size() << " I/Os";
 }
 
 TEST_F(BpfSourceTest, AnFsyncIsOneFlushThatWasAsked) {

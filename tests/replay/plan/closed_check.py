@@ -457,7 +457,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             if at - arrived > UNEXPLAINED_NS and at - issued <= WOKEN_NS:
                 thread.tell(saw[latest][0])
         of_none = thread.ended is None or not is_foreground(io) or begins or is_of_worker(io)
-        of_waker = by_waker(io, thread) if of_none and not begins and is_foreground(io) else None
+        of_waker = by_waker(io, thread) if of_none and not journal and not part and is_foreground(io) else None
         if of_waker is not None:
             name(of_waker)
         elif of_none:
