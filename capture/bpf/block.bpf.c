@@ -435,7 +435,11 @@ static __always_inline __u16 ShortOf(__u64 ns) {
 
 static __always_inline void SetWake(struct blktape_slot *slot, const struct wake *wake) {
   slot->waker = wake->waker;
-  slot->since_wake = slot->start_ns > wake->ns ? ShortOf(slot->start_ns - wake->ns) : 0;
+  slot->since_wake = 0;
+  // Most I/Os have none.
+  if (wake->waker != 0 && slot->start_ns > wake->ns) {
+    slot->since_wake = ShortOf(slot->start_ns - wake->ns);
+  }
 }
 
 static __always_inline struct cpu_state *ThisCpu(void) {

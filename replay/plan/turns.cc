@@ -8,20 +8,13 @@
 namespace blktape {
 namespace {
 
-// Beside another one's at most half as often as by chance, and less often by so many standard
-// deviations.
-constexpr int64_t kDeviations = 4;
-constexpr int64_t kShare = 1024;           // what is counted is in such parts of one
-constexpr int64_t kBeside = 128 * kShare;  // of so many the earlier ones count half
 // What begins within this time was handed out together; or within a quarter of the first one's.
 constexpr int64_t kTogetherNs = 100 * kNanosPerMicro;
 
 }  // namespace
 
 // Where that program is kept, or another one.
-Turns::Program& Turns::PlaceOf(uint64_t program) {
-  return programs_[(program + (program >> 32) * (kPrograms / 8)) % kPrograms];
-}
+Turns::Program& Turns::PlaceOf(uint64_t program) { return programs_[PlaceOfProgram(program)]; }
 
 // How long some of the program's I/Os have been in flight by then, but for what began just before.
 int64_t Turns::BusyUntil(const Program& program, int64_t ns) {
@@ -61,18 +54,14 @@ uint32_t Turns::Next(uint64_t program, const Idle& idle, int64_t arrival_ns) {
   if (idle.program == program && idle_us > 0) {
     const int64_t busy_ns = BusyUntil(known, arrival_ns) - idle.busy_ns;
     const int64_t busy_us = std::clamp<int64_t>(busy_ns / kNanosPerMicro, 0, idle_us);
-    known.by_chance += busy_us * kShare / idle_us;
     const bool beside =
         known.in_flight > 0 && SaturatingSubtract(arrival_ns, known.since_ns) >= known.together_ns;
-    if (beside) known.beside += kShare;
-    if (std::max(known.by_chance, known.beside) >= kBeside) {
-      known.by_chance /= 2;
-      known.beside /= 2;
-    }
+    known.beside.Count(beside, busy_us, idle_us);
   }
-  const int64_t less = known.by_chance - known.beside;
-  const bool take_turns = known.by_chance > 0 && known.beside * 2 <= known.by_chance &&
-                          less * less >= kDeviations * kDeviations * kShare * known.by_chance;
+  // At most half as often as by chance.
+  const ByChance& beside = known.beside;
+  const bool take_turns = beside.by_chance > 0 && beside.happened * 2 <= beside.by_chance &&
+                          beside.IsNoChance(beside.by_chance);
   return take_turns ? known.slot : kNone;
 }
 

@@ -3,16 +3,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/plan/by_chance.h"
+
 namespace blktape {
 
 // Whether the threads of a program take turns, as where an event loop has a few threads read for
 // it: they begin I/Os beside one of another thread much less often than by chance.
 // docs/closed_loop.md ("Whether its threads take turns") is the definition. A program is a number
-// that the caller chooses; of more than kPrograms some give way to others. Pure, not thread-safe.
+// that the caller chooses; of more than kKnownPrograms some give way to others. Pure, not
+// thread-safe.
 class Turns {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kPrograms = 4096;
 
   // Since when a thread has nothing in flight; the caller keeps it. Without a program: not known.
   struct Idle {
@@ -21,7 +23,7 @@ class Turns {
     int64_t busy_ns = 0;  // of the program by then
   };
 
-  Turns() : programs_(kPrograms) {}
+  Turns() : programs_(kKnownPrograms) {}
 
   // An I/O arrives that will complete then. Returns the slot that was kept of a program that gives
   // way to this one, or kNone.
@@ -41,10 +43,7 @@ class Turns {
     int64_t since_ns = 0;     // when the first of those in flight without a pause arrived
     int64_t together_ns = 0;  // what begins so soon after that was handed out with it
     int64_t busy_ns = 0;      // for how long some have been in flight by then, see BusyUntil
-    // In kShare-ths: I/Os that began while another thread had one in flight, and how many would
-    // have by chance.
-    int64_t beside = 0;
-    int64_t by_chance = 0;
+    ByChance beside = {};     // I/Os that began while another thread had one in flight
   };
 
   Program& PlaceOf(uint64_t program);

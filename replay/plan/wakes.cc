@@ -5,15 +5,6 @@
 #include "base/saturating.h"
 
 namespace blktape {
-namespace {
-
-// At least twice as often as by chance, and more often by so many standard deviations; a chance of
-// less than one counts as one.
-constexpr int64_t kDeviations = 4;
-constexpr int64_t kShare = 1024;         // what is counted is in such parts of one
-constexpr int64_t kMany = 128 * kShare;  // of so many the earlier ones count half
-
-}  // namespace
 
 int64_t Wakes::End(uint32_t machine, int64_t complete_ns) {
   After& after = after_[machine];
@@ -26,7 +17,7 @@ int64_t Wakes::End(uint32_t machine, int64_t complete_ns) {
 
 void Wakes::Next(uint64_t program, uint32_t machine, int64_t since_ns, int64_t after_ns,
                  int64_t last_ns, int64_t arrival_ns) {
-  Program& known = programs_[PlaceOf(program)];
+  Program& known = programs_[PlaceOfProgram(program)];
   if (known.name != program) known = {.name = program};
   const After& after = after_[machine];
   // By kWithinNs after its own completion all that time was counted by it.
@@ -35,20 +26,17 @@ void Wakes::Next(uint64_t program, uint32_t machine, int64_t since_ns, int64_t a
   const int64_t idle_us = SaturatingSubtract(arrival_ns, from_ns) / kNanosPerMicro;
   const int64_t after_us =
       std::clamp<int64_t>((after.sum_ns - to_come_ns - after_ns) / kNanosPerMicro, 0, idle_us);
-  if (idle_us > 0) known.by_chance += after_us * kShare / idle_us;
-  if (SaturatingSubtract(arrival_ns, last_ns) <= kWithinNs) known.after += kShare;
-  if (std::max(known.by_chance, known.after) >= kMany) {
-    known.by_chance /= 2;
-    known.after /= 2;
-  }
+  const bool after_one = SaturatingSubtract(arrival_ns, last_ns) <= kWithinNs;
+  if (idle_us > 0) known.after.Count(after_one, after_us, idle_us);
 }
 
 bool Wakes::AreWoken(uint64_t program) const {
-  const Program& known = programs_[PlaceOf(program)];
+  const Program& known = programs_[PlaceOfProgram(program)];
   if (known.name != program) return false;
-  const int64_t more = known.after - known.by_chance;
-  return known.after >= 2 * known.by_chance &&
-         more * more >= kDeviations * kDeviations * kShare * std::max(kShare, known.by_chance);
+  // At least twice as often as by chance; less than once by chance counts as once.
+  const ByChance& after = known.after;
+  return after.happened >= 2 * after.by_chance &&
+         after.IsNoChance(std::max(ByChance::kShare, after.by_chance));
 }
 
 }  // namespace blktape

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "replay/plan/by_chance.h"
 
 namespace blktape {
 
@@ -12,14 +13,14 @@ namespace blktape {
 // that one of them reads, or a lock that it holds meanwhile, or its answer: they begin I/Os just
 // after one of another thread has completed much more often than by chance.
 // docs/closed_loop.md ("Whether its threads are woken") is the definition. A program is a number
-// that the caller chooses; of more than kPrograms some give way to others. Pure, not thread-safe.
+// that the caller chooses; of more than kKnownPrograms some give way to others. Pure, not
+// thread-safe.
 class Wakes {
  public:
-  static constexpr uint32_t kPrograms = 4096;
   // A thread that was woken by a completion goes on within this time.
   static constexpr int64_t kWithinNs = 200 * kNanosPerMicro;
 
-  explicit Wakes(size_t machines = 1) : after_(machines), programs_(kPrograms) {}
+  explicit Wakes(size_t machines = 1) : after_(machines), programs_(kKnownPrograms) {}
 
   // An I/O of that machine is complete. Returns what Next() is to be told where its thread has no
   // other I/O in flight.
@@ -37,16 +38,10 @@ class Wakes {
     int64_t sum_ns = 0;
     int64_t until_ns = INT64_MIN;
   };
-  // In kShare-ths: I/Os that began just after a completion, and how many would have by chance.
   struct Program {
     uint64_t name = UINT64_MAX;
-    int64_t after = 0;
-    int64_t by_chance = 0;
+    ByChance after = {};  // I/Os that began just after a completion
   };
-
-  static size_t PlaceOf(uint64_t program) {
-    return (program + (program >> 32) * (kPrograms / 8)) % kPrograms;
-  }
 
   std::vector<After> after_;
   std::vector<Program> programs_;

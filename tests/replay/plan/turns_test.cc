@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "replay/plan/by_chance.h"
+
 namespace blktape {
 namespace {
 
@@ -68,7 +70,7 @@ TEST_F(TurnsTest, AreNotTakenByWhoBeginsBesideOthers) {
 TEST_F(TurnsTest, OneThatGivesWayIsForgotten) {
   Begin(0, 1'000);
   End(0, 1'000, /*slot=*/9);
-  EXPECT_EQ(turns_.Begin(kProgram + Turns::kPrograms, 0, 1), 9u);
+  EXPECT_EQ(turns_.Begin(kProgram + kKnownPrograms, 0, 1), 9u);
   Turns::Idle idle;
   EXPECT_EQ(turns_.End(kProgram, 2, &idle), nullptr);
   EXPECT_FALSE(Next(0, 2'000));

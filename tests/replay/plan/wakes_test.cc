@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "replay/plan/by_chance.h"
+
 namespace blktape {
 namespace {
 
@@ -80,8 +82,8 @@ TEST_F(WakesTest, AProgramThatGaveWayBeginsAnew) {
     Next(at_us, after_ns, at_us + 10'200);
   }
   EXPECT_TRUE(wakes_.AreWoken(kProgram));
-  EXPECT_FALSE(wakes_.AreWoken(kProgram + Wakes::kPrograms));
-  wakes_.Next(kProgram + Wakes::kPrograms, 0, at_us * kUs, 0, last_ns_, (at_us + 500) * kUs);
+  EXPECT_FALSE(wakes_.AreWoken(kProgram + kKnownPrograms));
+  wakes_.Next(kProgram + kKnownPrograms, 0, at_us * kUs, 0, last_ns_, (at_us + 500) * kUs);
   EXPECT_FALSE(wakes_.AreWoken(kProgram));
 }
 
