@@ -284,12 +284,21 @@ static __always_inline __u32 DevOf(struct gendisk *disk) {
   return (__u32)disk->major << 20 | (__u32)disk->first_minor;
 }
 
+// One of several numbers, of which the verifier does not know which: it reads on once for them all,
+// where it would else do so for every way out of a loop.
+static __always_inline int AnyOf(int number) {
+  __u64 result = (__u32)number;
+  __u64 unknown = begun_ns;
+  asm volatile("%0 += %1\n%0 -= %1" : "+r"(result) : "r"(unknown));
+  return (int)result;
+}
+
 // Index of the disk among those to record, or -1.
 static __always_inline int Find(struct gendisk *disk) {
   __u32 dev = DevOf(disk);
   for (__u32 i = 0; i < BLKTAPE_MAX_DEVICES; ++i) {
     if (i >= device_count) return -1;
-    if (devices[i].dev == dev) return (int)i;
+    if (devices[i].dev == dev) return AnyOf((int)i);
   }
   return -1;
 }
@@ -298,7 +307,7 @@ static __always_inline int Find(struct gendisk *disk) {
 static __always_inline int FindLayer(__u32 dev) {
   for (__u32 i = 0; i < BLKTAPE_MAX_LAYERS; ++i) {
     if (i >= layer_count) return -1;
-    if (layers[i].dev == dev) return (int)i;
+    if (layers[i].dev == dev) return AnyOf((int)i);
   }
   return -1;
 }
@@ -372,29 +381,33 @@ static __always_inline __u32 OwnerSet(__u64 bio) {
   return (low >> 6 ^ low >> 17) & (OWNER_SETS - 1);
 }
 
-static __always_inline struct owner *EntryOf(struct owner_set *set, __u64 bio) {
+// The bio's entry in a set; without one the oldest entry, if that is wanted.
+static __always_inline struct owner *EntryOf(__u64 bio, bool or_oldest) {
+  __u32 index = OwnerSet(bio);
+  struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
+  if (!set) return 0;
+  int found = -1;
 #pragma unroll
-  for (int i = 0; i < OWNER_WAYS; ++i) {
-    if (set->way[i].bio == bio) return &set->way[i];
+  for (int i = OWNER_WAYS - 1; i >= 0; --i) {
+    if (set->way[i].bio == bio) found = i;
   }
-  return 0;
-}
-
-static __always_inline struct owner *OldestEntry(struct owner_set *set) {
-  struct owner *oldest = &set->way[0];
+  if (found < 0 && or_oldest) {
+    __u64 oldest_ns = ~(__u64)0;
 #pragma unroll
-  for (int i = 1; i < OWNER_WAYS; ++i) {
-    if (set->way[i].queue_ns < oldest->queue_ns) oldest = &set->way[i];
+    for (int i = 0; i < OWNER_WAYS; ++i) {
+      if (set->way[i].queue_ns >= oldest_ns) continue;
+      oldest_ns = set->way[i].queue_ns;
+      found = i;
+    }
   }
-  return oldest;
+  found = AnyOf(found);
+  return found < 0 ? 0 : &set->way[found & (OWNER_WAYS - 1)];
 }
 
 // The entry of the bio at this address, if its range contains `sector`; otherwise the entry may
 // belong to a bio that is gone.
 static __always_inline struct owner *KnownBio(__u64 address, __u64 sector) {
-  __u32 index = OwnerSet(address);
-  struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
-  struct owner *owner = set ? EntryOf(set, address) : 0;
+  struct owner *owner = EntryOf(address, 0);
   if (!owner) return 0;
   return sector - owner->sector < owner->sectors || sector == owner->sector ? owner : 0;
 }
@@ -511,14 +524,17 @@ static __always_inline void TellName(__u32 pid, struct blktape_counters *counter
   bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
 
-// False if the ring is full.
-static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, __u64 complete_ns,
-                                 struct blktape_counters *counter) {
+// Counts what finds the ring full.
+static __always_inline void Emit(const struct blktape_slot *slot, __s32 status, __u64 complete_ns) {
   __u32 cpu = bpf_get_smp_processor_id();
+  struct blktape_counters *counter = Counters();
   void *ring = bpf_map_lookup_elem(&rings, &cpu);
-  if (!ring) return 0;
-  struct blktape_finished *out = bpf_ringbuf_reserve(ring, sizeof(*out), 0);
-  if (!out) return 0;
+  if (!counter) return;
+  struct blktape_finished *out = ring ? bpf_ringbuf_reserve(ring, sizeof(*out), 0) : 0;
+  if (!out) {
+    __sync_fetch_and_add(&counter->ring_full, 1);
+    return;
+  }
   out->issue_ns = slot->issue_ns;
   out->start_ns = slot->start_ns;
   out->complete_ns = complete_ns;
@@ -541,7 +557,14 @@ static __always_inline bool Emit(const struct blktape_slot *slot, __s32 status, 
     wake = 1;
   }
   bpf_ringbuf_submit(out, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
-  return 1;
+}
+
+// The same where it is rare, or in a loop: not static, the verifier reads it once, apart from its
+// callers; then it must return a number.
+__attribute__((noinline)) int EmitApart(const struct blktape_slot *slot, __s32 status,
+                                        __u64 complete_ns) {
+  if (slot) Emit(slot, status, complete_ns);
+  return 0;
 }
 
 // When the earliest of a request's bios was queued. Usually this is the first bio; others are
@@ -581,7 +604,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
   // It is sent without completion and counted.
   if (slot->rq) {
     __sync_fetch_and_add(&counter->tag_reused, 1);
-    Emit(slot, 0, 0, counter);
+    EmitApart(slot, 0, 0);
   }
 
   __u32 pid = (__u32)bpf_get_current_pid_tgid();
@@ -652,7 +675,7 @@ static __always_inline void Issue(struct request *rq, bool again) {
 // A discard can combine separate ranges (queue/max_discard_segments): one record for each. Adjacent
 // ranges are one.
 static __always_inline void EmitRanges(struct blktape_slot *slot, struct bio *bio, int status,
-                                       __u64 complete_ns, struct blktape_counters *counter) {
+                                       __u64 complete_ns) {
   slot->sector = bio->bi_iter.bi_sector;
   slot->bytes = bio->bi_iter.bi_size;
   for (int i = 1; i < MAX_DISCARD_RANGES; ++i) {
@@ -664,15 +687,11 @@ static __always_inline void EmitRanges(struct blktape_slot *slot, struct bio *bi
       slot->bytes += bytes;
       continue;
     }
-    if (!Emit(slot, status, complete_ns, counter)) {
-      __sync_fetch_and_add(&counter->ring_full, 1);
-    }
+    EmitApart(slot, status, complete_ns);
     slot->sector = sector;
     slot->bytes = bytes;
   }
-  if (!Emit(slot, status, complete_ns, counter)) {
-    __sync_fetch_and_add(&counter->ring_full, 1);
-  }
+  EmitApart(slot, status, complete_ns);
 }
 
 // The driver returned the request: only the next issue counts.
@@ -717,9 +736,9 @@ static __always_inline void Complete(struct request *rq, int status, unsigned in
   // Whose a derived flush is, nobody knows.
   CompletesHere((slot->flags & kFlagDerived) == 0 ? slot->pid : 0, complete_ns);
   if (op == kDiscard && rq->bio && rq->bio->bi_next) {
-    EmitRanges(slot, rq->bio, status, complete_ns, counter);
-  } else if (!Emit(slot, status, complete_ns, counter)) {
-    __sync_fetch_and_add(&counter->ring_full, 1);
+    EmitRanges(slot, rq->bio, status, complete_ns);
+  } else {
+    Emit(slot, status, complete_ns);
   }
   slot->rq = 0;
 }
@@ -874,11 +893,8 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   if (op == kUnknownOp) return;
   struct blktape_counters *counter = Counters();
   if (!counter) return;
-  __u32 index = OwnerSet((__u64)bio);
-  struct owner_set *set = bpf_map_lookup_elem(&owners, &index);
-  if (!set) return;
-  struct owner *owner = EntryOf(set, (__u64)bio);
-  if (!owner) owner = OldestEntry(set);
+  struct owner *owner = EntryOf((__u64)bio, 1);
+  if (!owner) return;
   bool known = owner->seen != 0 && owner->seen <= again && owner->bio == (__u64)bio;
   owner->seen = again == LAST_PROGRAM ? 0 : again + 1;
   if (known) return;
@@ -917,7 +933,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
   owner->sectors = bytes >> 9;
   owner->flags = flushed ? kFlagPreflush | kFlagMapped : 0;
   if (is_flush && !is_derived) {
-    index = (__u32)device;
+    __u32 index = (__u32)device;
     struct asked *pending = bpf_map_lookup_elem(&asked_flushes, &index);
     if (pending) {
       if (pending->count == 0) {
@@ -940,7 +956,7 @@ static __always_inline void BioQueue(struct bio *bio, __u32 again) {
     struct blktape_slot *left = bpf_map_lookup_elem(&bios, &key);
     if (left) {
       __sync_fetch_and_add(&counter->tag_reused, 1);
-      Emit(left, 0, 0, counter);
+      EmitApart(left, 0, 0);
     }
     struct blktape_slot entry = {.rq = key,
                                  .start_ns = queue_ns,
@@ -973,9 +989,7 @@ static __always_inline void BioComplete(struct bio *bio, bool again) {
   }
   __u64 complete_ns = bpf_ktime_get_ns();
   CompletesHere((found->flags & kFlagDerived) == 0 ? found->pid : 0, complete_ns);
-  if (!Emit(found, bio->bi_status, complete_ns, counter)) {
-    __sync_fetch_and_add(&counter->ring_full, 1);
-  }
+  Emit(found, bio->bi_status, complete_ns);
   bpf_map_delete_elem(&bios, &key);
 }
 
