@@ -10,6 +10,8 @@ import includes
 
 # How many files are read together at most: one that changes makes its neighbours be read again.
 TOGETHER = 12
+# Fewer than these are not worth the headers that all files of a room include: such files are read with those of other rooms.
+FEW = 6
 # What a file of ours declares at the level of a namespace, where nothing is indented. That of `using` may be said twice.
 DECLARED = re.compile(r"^(?:(?:class|struct|union|enum(?: class)?) (\w+)|#define (\w+)|TEST(?:_F|_P)?\((\w+, \w+)\)"
                       r"|(?:constexpr|const|static|inline|thread_local) [^=({;]*?\b(\w+)(?: =|\[|\{|;)"
@@ -53,9 +55,8 @@ class Batch:
         seen = set().union(*(declared(one) for one in includes.with_included(path) if one != path))
         known = {(name, parameters) for name, parameters, _ in seen}
         own = {one for one in declared(path) if one[:2] not in known}
-        if self.files and (part_of(self.files[0]) != part_of(path) or len(self.files) == TOGETHER
-                           or clash(own, self.own, overloads=False)
-                           or clash(own, self.seen, overloads=True) or clash(self.own, seen, overloads=True)):
+        if len(self.files) == TOGETHER or (clash(own, self.own, overloads=False) or clash(own, self.seen, overloads=True)
+                                           or clash(self.own, seen, overloads=True)):
             return False
         self.files.append(path)
         self.own |= own
@@ -63,12 +64,20 @@ class Batch:
         return True
 
 
-def of(files):
-    """Lists of files to read together."""
+def packed(files, part):
+    """Batches of files of which `part` is the same."""
     made = []
     for path in files:
-        if not any(batch.take(path) for batch in made):
+        if not any(part(batch.files[0]) == part(path) and batch.take(path) for batch in made):
             made.append(Batch())
             made[-1].take(path)
+    return made
+
+
+def of(files):
+    """Lists of files to read together."""
+    of_one_part = packed(files, part_of)
+    few = [path for batch in of_one_part if len(batch.files) < FEW for path in batch.files]
+    made = [batch for batch in of_one_part if len(batch.files) >= FEW] + packed(few, lambda path: path.startswith("tests/"))
     # The longest first.
     return sorted((batch.files for batch in made), key=len, reverse=True)

@@ -96,9 +96,13 @@ class LintTest(unittest.TestCase):
             self.write("a/d.cc", '#include "a/seen.h"\n'),
             self.write("a/e.cc", "double Share(int part, int whole) {\n}\n"),  # ambiguous with what d.cc includes
             self.write("a/f.cc", "double Share(int part) {\n}\n"),  # overloads what d.cc includes
-            self.write("b/g.cc", ""),  # another room's
         ]
-        self.assertEqual(batches.of(files), [["a/a.cc", "a/b.cc", "a/d.cc", "a/f.cc"], ["a/c.cc", "a/e.cc"], ["b/g.cc"]])
+        self.assertEqual(batches.of(files), [["a/a.cc", "a/b.cc", "a/d.cc", "a/f.cc"], ["a/c.cc", "a/e.cc"]])
+
+    def test_rooms_are_read_apart_but_for_those_of_few_files(self):
+        a, b, ours, tests = ([self.write(f"{room}/{number}.cc", "") for number in range(count)]
+                             for room, count in (("a", batches.FEW), ("b", batches.FEW - 1), ("c", 1), ("tests/c", 1)))
+        self.assertEqual(batches.of(a + b + ours + tests), [a, b + ours, tests])
 
 
 if __name__ == "__main__":
