@@ -41,7 +41,8 @@ SIZE_MIB = 2048
 # By about how many times slower than the first they are: read, write, flush in us, ns a byte of a unit, units, ns a
 # byte of the link that all share. The link is slower than this machine can copy: else the processor would be the disk.
 SPEEDS = {"1": (120, 60, 400, 0.5, 8, 2), "2": (240, 120, 800, 1, 8, 3.2), "5": (600, 400, 2000, 2.5, 8, 8),
-          "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40), "100": (12000, 6000, 40000, 50, 4, 133)}
+          "10": (1200, 1500, 4000, 5, 4, 16), "30": (3600, 1800, 12000, 15, 4, 40), "100": (12000, 6000, 40000, 50, 4, 133),
+          "200": (24000, 12000, 80000, 100, 4, 266)}
 MEMORY, MACHINE = "memory", "machine"
 LOOPS = CLOSED, OPEN = "closed", "open"
 KERNEL = ("btrfs-", "ext4lazyinit", "jbd2/", "kswapd", "kworker/", "xfsaild/")
