@@ -284,8 +284,9 @@ static __always_inline __u32 DevOf(struct gendisk *disk) {
   return (__u32)disk->major << 20 | (__u32)disk->first_minor;
 }
 
-// One of several numbers, of which the verifier does not know which: it reads on once for them all,
-// where it would else do so for every way out of a loop.
+// Hides from the verifier which of several numbers it is, as something that it cannot know is added
+// and taken away: it reads on once for them all, where it would else do so for every way out of a
+// loop.
 static __always_inline int AnyOf(int number) {
   __u64 result = (__u32)number;
   __u64 unknown = begun_ns;
@@ -560,7 +561,7 @@ static __always_inline void Emit(const struct blktape_slot *slot, __s32 status, 
 }
 
 // The same where it is rare, or in a loop: not static, the verifier reads it once, apart from its
-// callers; then it must return a number.
+// callers; then it must return a number, and may be given nothing for all that the verifier knows.
 __attribute__((noinline)) int EmitApart(const struct blktape_slot *slot, __s32 status,
                                         __u64 complete_ns) {
   if (slot) Emit(slot, status, complete_ns);
