@@ -4,11 +4,7 @@
 _OPTIONS = {
     "precompiled": [],
     "precompiled_unoptimized": ["-O0"],
-    "precompiled_for_tests": [
-        "-O0",
-        "-fno-lto",
-        "-fno-fat-lto-objects",
-    ],
+    "precompiled_for_tests": ["-O0"],
 }
 
 # Rooms that are not optimized where there are sanitizers: no test waits for them.

@@ -28,7 +28,7 @@ import includes
 from compile_commands import ROOMS
 
 # What concerns machine code alone: what was found well stays so when it changes.
-MACHINE_CODE = ("-O0", "-flto=thin", "-ffat-lto-objects", "-fno-lto", "-fno-fat-lto-objects", "-fno-semantic-interposition")
+MACHINE_CODE = ("-O0", "-fno-semantic-interposition")
 # Concerns module maps, or one file's outputs.
 OF_ONE = ("-fmodule", "-frandom-seed=", "-MD", "-MF")
 
