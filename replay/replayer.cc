@@ -327,6 +327,7 @@ Result<proto::ReplayOutcome> RunReal(const ReplayOptions& options, ReplaySetup* 
   ASSIGN_OR_RETURN(BufferArena arena,
                    BufferArena::Create(buffer_bytes, engine_options.depth * read_buffer_bytes));
   engine_options.arena = arena.memory();
+  engine_options.flushes_keep_their_place = IsPunctual(options.rule);
   engine_options.submission_thread = options.submission_thread;
   engine_options.polled_completion = options.polled_completion;
   for (const auto& target : setup->targets) engine_options.targets.push_back(target.get());

@@ -30,7 +30,8 @@ struct EngineCompletion {
                             // the end of a target
   uint32_t error = 0;       // positive errno
   int64_t complete_ns = 0;  // the engine's clock when the request was reaped
-  bool punted = false;      // handed to a kernel worker instead of being issued inline
+  int64_t held_back_ns = 0;  // by the engine: it issued the request so long after its submission
+  bool punted = false;       // handed to a kernel worker instead of being issued inline
   bool woken = false;  // the thread slept in Reap() until the kernel woke it for this completion or
                        // another
 };

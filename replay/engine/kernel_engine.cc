@@ -20,7 +20,9 @@ KernelEngine::KernelEngine(const EngineOptions& options)
     : targets_(options.targets),
       depth_(options.depth),
       clock_(options.clock),
-      slots_(options.depth) {
+      slots_(options.depth),
+      flushes_keep_their_place_(options.flushes_keep_their_place),
+      flush_there_ns_(options.targets.size(), INT64_MIN) {
   flush_orders_.reserve(targets_.size());
   for (size_t i = 0; i < targets_.size(); ++i) flush_orders_.emplace_back(depth_);
   free_.reserve(depth_);
@@ -70,16 +72,37 @@ FlushOrder* KernelEngine::FlushOrderOf(uint32_t slot) {
   return flushes && target(slot).is_block_device() ? &flush_orders_[request.target] : nullptr;
 }
 
+// For tens of microseconds, in which a thread that sleeps would not come back in time.
+void KernelEngine::IssueInPlace(uint32_t slot, const EngineStep& step) {
+  Clock* const clock = Clock::Monotonic();
+  int64_t& there_ns = flush_there_ns_[slots_[slot].request().target];
+  if (step.op != Op::kFlush) {
+    if (there_ns != INT64_MIN) {
+      const int64_t begin_ns = clock->NowNs();
+      int64_t now_ns = begin_ns;
+      while (now_ns < there_ns) now_ns = clock->NowNs();
+      held_back_ns_ += now_ns - begin_ns;
+      there_ns = INT64_MIN;
+    }
+    return Issue(slot, step);
+  }
+  Issue(slot, step);
+  if (!flushes_keep_their_place_ || !target(slot).is_block_device()) return;
+  // If it fails, so does the next one, which is looked at.
+  (void)PushAll();
+  there_ns = clock->NowNs() + kFlushTakesNs;
+}
+
 void KernelEngine::IssueReady(FlushOrder* order) {
   while (const std::optional<uint32_t> held = order->TakeReady()) {
-    Issue(*held, slots_[*held].Next());
+    IssueInPlace(*held, slots_[*held].Next());
   }
 }
 
 void KernelEngine::IssueNext(uint32_t slot) {
   const EngineStep step = slots_[slot].Next();
   FlushOrder* const order = FlushOrderOf(slot);
-  if (order == nullptr) return Issue(slot, step);
+  if (order == nullptr) return IssueInPlace(slot, step);
   using Kind = FlushOrder::Kind;
   const EngineRequest& request = slots_[slot].request();
   Kind kind = Kind::kData;
@@ -91,7 +114,7 @@ void KernelEngine::IssueNext(uint32_t slot) {
   } else if (step.durable && !target(slot).abilities().fua) {
     kind = Kind::kDurable;
   }
-  if (order->Submit(slot, kind)) Issue(slot, step);
+  if (order->Submit(slot, kind)) IssueInPlace(slot, step);
   IssueReady(order);
 }
 
@@ -113,6 +136,7 @@ void KernelEngine::Finish(uint32_t slot, int64_t result) {
 Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
   RETURN_IF_ERROR(AttachOnce());
   const size_t count = std::min<size_t>(requests.size(), depth_ - in_flight_);
+  held_back_ns_ = 0;
   for (const EngineRequest& request : requests.first(count)) {
     BLKTAPE_CHECK(!free_.empty());
     const uint32_t slot = free_.back();
@@ -125,6 +149,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
       continue;
     }
     IssueNext(slot);
+    slots_[slot].MarkHeldBack(held_back_ns_);
   }
   RETURN_IF_ERROR(PushAll());
   return count;

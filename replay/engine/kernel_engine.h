@@ -66,6 +66,8 @@ class KernelEngine : public Engine {
 
  private:
   Status AttachOnce();
+  // Issues the step once an earlier flush of its device has got to the drive.
+  void IssueInPlace(uint32_t slot, const EngineStep& step);
   // Issues the next step of the request in `slot`, unless it is a flush that has to wait.
   void IssueNext(uint32_t slot);
   void IssueReady(FlushOrder* order);
@@ -83,7 +85,10 @@ class KernelEngine : public Engine {
   std::vector<RequestProgress> slots_;
   std::vector<uint32_t> free_;
   std::vector<FlushOrder> flush_orders_;  // by target
-  std::vector<EngineCompletion> ready_;   // from ready_begin_ on
+  const bool flushes_keep_their_place_;
+  std::vector<int64_t> flush_there_ns_;  // by target: when the last flush has got to the drive
+  int64_t held_back_ns_ = 0;             // what is submitted now, so far
+  std::vector<EngineCompletion> ready_;  // from ready_begin_ on
   size_t ready_begin_ = 0;
   uint32_t in_flight_ = 0;  // accepted and not yet reaped
   std::unique_ptr<SyncPool> pool_;

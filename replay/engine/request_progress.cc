@@ -13,6 +13,7 @@ bool IsTransfer(Op op) { return op == Op::kRead || op == Op::kWrite; }
 uint32_t RequestProgress::Start(const EngineRequest& request, bool has_fua) {
   request_ = request;
   punted_ = false;
+  held_back_ns_ = 0;
   error_ = 0;
   done_bytes_ = 0;
   refused_since_ns_.reset();
@@ -62,6 +63,7 @@ EngineCompletion RequestProgress::Completion(int64_t now_ns) const {
           .bytes_done = done_bytes_,
           .error = error_,
           .complete_ns = now_ns,
+          .held_back_ns = held_back_ns_,
           .punted = punted_};
 }
 

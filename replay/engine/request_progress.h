@@ -46,6 +46,7 @@ class RequestProgress {
   bool Book(int64_t result, int64_t now_ns);
 
   void MarkPunted() { punted_ = true; }
+  void MarkHeldBack(int64_t ns) { held_back_ns_ = ns; }
 
   EngineCompletion Completion(int64_t now_ns) const;
 
@@ -58,6 +59,7 @@ class RequestProgress {
   EngineRequest request_;
   int flushes_first_ = 0;
   bool punted_ = false;
+  int64_t held_back_ns_ = 0;
   uint32_t error_ = 0;
   uint64_t done_bytes_ = 0;
   std::optional<int64_t> refused_since_ns_;

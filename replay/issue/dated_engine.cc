@@ -83,6 +83,8 @@ void DatedEngine::Date(const EngineCompletion& completion, SlotTable* slots) {
   SlotTable::Slot& slot = slots->at(completion.tag);
   IssuedIo& io = slot.io;
   io.complete_ns = io.seen_ns = completion.complete_ns;
+  if (io.issue_ns == slot.submit_begin_ns) io.issue_ns += completion.held_back_ns;
+  slot.submit_begin_ns += completion.held_back_ns;
   if (DoneWithinCall(completion, slot)) {
     if (io.issue_ns != slot.submit_begin_ns) --totals_->stalled_submissions;
     io.issue_ns = slot.submit_begin_ns;

@@ -520,17 +520,22 @@ class StoppingClock : public Clock {
 };
 
 // A drive of one service time that stamps completions when it is asked for them, as the kernel's
-// interfaces do. One that works within the call holds its caller so long.
+// interfaces do. One that works within the call holds its caller so long. The engine may hold a
+// request back first.
 class AskedEngine : public Engine {
  public:
-  AskedEngine(Clock* clock, int64_t service_ns, bool within_call)
-      : clock_(clock), service_ns_(service_ns), within_call_(within_call) {}
+  AskedEngine(Clock* clock, int64_t service_ns, bool within_call, int64_t held_back_ns)
+      : clock_(clock),
+        service_ns_(service_ns),
+        within_call_(within_call),
+        held_back_ns_(held_back_ns) {}
   std::string_view name() const override { return "asked"; }
   std::string mode() const override { return ""; }
   uint32_t depth() const override { return 8; }
   uint32_t in_flight() const override { return static_cast<uint32_t>(out_.size()); }
   Result<size_t> Submit(std::span<const EngineRequest> requests) override {
     for (const EngineRequest& request : requests) {
+      clock_->SleepUntilNs(clock_->NowNs() + held_back_ns_);
       out_.push_back({request.tag, clock_->NowNs() + service_ns_});
       if (within_call_) clock_->SleepUntilNs(out_.back().complete_ns);
     }
@@ -542,7 +547,10 @@ class AskedEngine : public Engine {
       const int64_t now_ns = clock_->NowNs();
       size_t count = 0;
       while (!out_.empty() && out_.front().complete_ns <= now_ns) {
-        out[count++] = {.tag = out_.front().tag, .complete_ns = now_ns, .woken = woken};
+        out[count++] = {.tag = out_.front().tag,
+                        .complete_ns = now_ns,
+                        .held_back_ns = held_back_ns_,
+                        .woken = woken};
         out_.pop_front();
       }
       if (count > 0 || now_ns >= deadline_ns) return count;
@@ -560,6 +568,7 @@ class AskedEngine : public Engine {
   Clock* const clock_;
   const int64_t service_ns_;
   const bool within_call_;
+  const int64_t held_back_ns_;
   std::deque<Out> out_;
 };
 
@@ -570,7 +579,7 @@ class StoppedHostTest : public testing::Test {
 
   void Run(const std::vector<int64_t>& due_ns, StoppingClock clock, int64_t service_ns,
            bool within_call, const IssuerOptions& issuer_options) {
-    AskedEngine engine(&clock, service_ns, within_call);
+    AskedEngine engine(&clock, service_ns, within_call, held_back_ns_);
     PlanOptions options;
     options.target_of_device = {0};
     options.address_map_of_device = {AddressMap({}, 0, kTargetBytes, kTargetBytes, 512)};
@@ -601,6 +610,7 @@ class StoppedHostTest : public testing::Test {
   }
   static int64_t service_of(const IssuedIo& io) { return io.complete_ns - io.issue_ns; }
 
+  int64_t held_back_ns_ = 0;
   std::vector<IssuedIo> ios_;  // in the order of the plan
   std::vector<LatenessSplit::Parts> parts_;
   IssueTotals totals_;
@@ -619,6 +629,16 @@ TEST_F(StoppedHostTest, CompletionsThatPileUpInAStopAreDatedByTheLookBefore) {
   EXPECT_EQ(totals_.stalled_completions, 3u);
   EXPECT_EQ(ios_[3].complete_ns, ios_[3].seen_ns);
   EXPECT_NEAR(static_cast<double>(service_of(ios_[3])), 50e3, 100);
+}
+
+TEST_F(StoppedHostTest, WhatTheEngineHoldsBackIsTheHostsNotTheDrives) {
+  held_back_ns_ = 25 * kUs;
+  Run({1 * kUs, 500 * kUs}, {INT64_MAX - 1, INT64_MAX}, 50 * kUs, false,
+      {.depth = 8, .poll_ns = 1'000 * kUs});
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(static_cast<double>(service_of(ios_[i])), 50e3, 100);
+    EXPECT_NEAR(static_cast<double>(parts_[i].lateness_ns), 25e3, 100);
+  }
 }
 
 // The thread sleeps for a completion, until 700 us at the most, and is woken at 3,000.
