@@ -54,7 +54,12 @@ void KernelEngine::HandToPool(uint32_t slot, const EngineStep& step) {
 
 // What was prepared first goes first: the block layer has a write before the pool flushes.
 Status KernelEngine::PushAll() {
-  RETURN_IF_ERROR(Push());
+  // One that makes room by collecting completions may get here again, and pushes what they lead to.
+  if (pushing_) return OkStatus();
+  pushing_ = true;
+  const Status pushed = Push();
+  pushing_ = false;
+  RETURN_IF_ERROR(pushed);
   for (const Handed& handed : for_pool_) {
     const Target& to = target(handed.slot);
     pool_->Submit(handed.slot, to.fd(), to.is_block_device(), handed.step);
@@ -88,8 +93,9 @@ void KernelEngine::IssueInPlace(uint32_t slot, const EngineStep& step) {
   }
   Issue(slot, step);
   if (!flushes_keep_their_place_ || !target(slot).is_block_device()) return;
-  // If it fails, so does the next one, which is looked at.
-  (void)PushAll();
+  // If it fails, so does the next one, which is looked at. What a completion leads to is pushed
+  // once all are booked.
+  if (submitting_) (void)PushAll();
   there_ns = clock->NowNs() + kFlushTakesNs;
 }
 
@@ -137,6 +143,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
   RETURN_IF_ERROR(AttachOnce());
   const size_t count = std::min<size_t>(requests.size(), depth_ - in_flight_);
   held_back_ns_ = 0;
+  submitting_ = true;
   for (const EngineRequest& request : requests.first(count)) {
     BLKTAPE_CHECK(!free_.empty());
     const uint32_t slot = free_.back();
@@ -151,6 +158,7 @@ Result<size_t> KernelEngine::Submit(std::span<const EngineRequest> requests) {
     IssueNext(slot);
     slots_[slot].MarkHeldBack(held_back_ns_);
   }
+  submitting_ = false;
   RETURN_IF_ERROR(PushAll());
   return count;
 }

@@ -88,6 +88,8 @@ class KernelEngine : public Engine {
   const bool flushes_keep_their_place_;
   std::vector<int64_t> flush_there_ns_;  // by target: when the last flush has got to the drive
   int64_t held_back_ns_ = 0;             // what is submitted now, so far
+  bool submitting_ = false;              // Submit has not got to its Push
+  bool pushing_ = false;
   std::vector<EngineCompletion> ready_;  // from ready_begin_ on
   size_t ready_begin_ = 0;
   uint32_t in_flight_ = 0;  // accepted and not yet reaped

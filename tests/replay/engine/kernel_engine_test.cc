@@ -62,6 +62,7 @@ class KeepingEngine : public KernelEngine {
     int64_t at_ns = 0;
   };
   const std::vector<Asked>& asked() const { return asked_; }
+  bool full = false;  // the kernel: before it takes more, what is complete must be collected
   std::vector<std::string> whats() const {
     std::vector<std::string> all;
     for (const Asked& one : asked_) all.push_back(one.what);
@@ -74,6 +75,10 @@ class KeepingEngine : public KernelEngine {
     issued_.push_back({slot, step.bytes});
   }
   Status Push() override {
+    EXPECT_FALSE(pushing_) << "what an engine keeps of a push would be of two";
+    pushing_ = true;
+    if (full) RETURN_IF_ERROR(Collect());
+    pushing_ = false;
     if (issued_.size() > pushed_) Keep("push");
     pushed_ = issued_.size();
     return OkStatus();
@@ -100,6 +105,7 @@ class KeepingEngine : public KernelEngine {
   std::vector<Issued> issued_;
   size_t pushed_ = 0;
   size_t collected_ = 0;
+  bool pushing_ = false;
 };
 
 class KernelEnginesOrderTest : public testing::Test {
@@ -149,6 +155,28 @@ TEST_F(KernelEnginesOrderTest, WithoutTimesToKeepBothGoAtOnce) {
 
 TEST_F(KernelEnginesOrderTest, AFileIsFlushedByItsFileSystemAsItWere) {
   EXPECT_THAT(Submit(true, file_).whats(), ElementsAre("flush", "write", "push"));
+}
+
+TEST_F(KernelEnginesOrderTest, AFlushThatIsIssuedWithinAPushIsOfThatPush) {
+  EngineOptions options;
+  const Disk second(true);
+  options.targets = {&disk_, &second};
+  options.flushes_keep_their_place = true;
+  KeepingEngine engine(options);
+  const auto submit = [&](EngineRequest request) {
+    const Result<size_t> submitted = engine.Submit({&request, 1});
+    EXPECT_TRUE(submitted.ok() && *submitted == 1);
+  };
+  submit({.tag = 0,
+          .op = Op::kWrite,
+          .flags = kFlagPreflush | kFlagFua,
+          .bytes = 512,
+          .buffer = buffer_.data()});
+  submit({.tag = 1, .op = Op::kFlush});  // not before that write
+  EXPECT_THAT(engine.whats(), ElementsAre("flush", "push"));
+  engine.full = true;
+  submit({.tag = 2, .target = 1, .op = Op::kFlush});
+  EXPECT_THAT(engine.whats(), ElementsAre("flush", "push", "flush", "write", "flush", "push"));
 }
 
 }  // namespace
