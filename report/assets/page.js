@@ -199,7 +199,7 @@ const bars = (figure, columns, l, width) => {
   // What a bar says stands beyond its interval.
   const words = (s, at) => ({type: 'custom', z: 6, silent: true, clip: false, data: at, renderItem: (params, api) => {
     const [px, py] = api.coord([api.value(1), api.value(0)]), i = api.value(0), c = columns[s.column];
-    return {type: 'text', style: {text: write(c.values[i], c.unit) + note(i), x: px + 8, y: py, fill: bad[i] ? l.mut : l.fg, verticalAlign: 'middle', font: '600 12px ' + font, stroke: l.bg, lineWidth: 3}};
+    return {type: 'text', style: {text: write(c.values[i], c.unit) + note(i), x: px + 5, y: py, fill: bad[i] ? l.mut : l.fg, verticalAlign: 'middle', font: '600 12px ' + font, backgroundColor: l.bg, padding: [4, 3]}};
   }});
   const decals = [null, {symbol: 'rect', dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4, color: 'rgba(255,255,255,.55)'}];
   const option = Object.assign(base(l), {
