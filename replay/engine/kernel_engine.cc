@@ -92,7 +92,10 @@ void KernelEngine::IssueInPlace(uint32_t slot, const EngineStep& step) {
     return Issue(slot, step);
   }
   Issue(slot, step);
-  if (!flushes_keep_their_place_ || !target(slot).is_block_device()) return;
+  const Target& to = target(slot);
+  // To a drive without a volatile cache the kernel sends no flush.
+  const bool sent = to.is_block_device() && to.description().write_cache() != "write through";
+  if (!flushes_keep_their_place_ || !sent) return;
   // If it fails, so does the next one, which is looked at. What a completion leads to is pushed
   // once all are booked.
   if (submitting_) (void)PushAll();

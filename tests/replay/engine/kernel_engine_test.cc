@@ -29,7 +29,10 @@ using testing::ElementsAre;
 
 class Disk : public Target {
  public:
-  explicit Disk(bool is_block_device) : is_block_device_(is_block_device) {}
+  explicit Disk(bool is_block_device, const char* write_cache = "")
+      : is_block_device_(is_block_device) {
+    description_.set_write_cache(write_cache);
+  }
   int fd() const override { return -1; }
   const std::string& path() const override { return text_; }
   uint64_t size_bytes() const override { return 1 << 20; }
@@ -46,7 +49,7 @@ class Disk : public Target {
   const bool is_block_device_;
   const std::string text_;
   const TargetAbilities abilities_{};
-  const proto::Device description_;
+  proto::Device description_;
 };
 
 // Keeps what is asked of the kernel, and when, and completes it at once.
@@ -155,6 +158,11 @@ TEST_F(KernelEnginesOrderTest, WithoutTimesToKeepBothGoAtOnce) {
 
 TEST_F(KernelEnginesOrderTest, AFileIsFlushedByItsFileSystemAsItWere) {
   EXPECT_THAT(Submit(true, file_).whats(), ElementsAre("flush", "write", "push"));
+}
+
+TEST_F(KernelEnginesOrderTest, NothingWaitsForAFlushThatTheKernelDoesNotSend) {
+  const Disk disk(true, "write through");
+  EXPECT_THAT(Submit(true, disk).whats(), ElementsAre("flush", "write", "push"));
 }
 
 TEST_F(KernelEnginesOrderTest, AFlushThatIsIssuedWithinAPushIsOfThatPush) {
