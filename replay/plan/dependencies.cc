@@ -374,6 +374,32 @@ Dependencies::CommitPart Dependencies::PartOf(const IoRecord& io, bool of_log, C
   return CommitPart::kEnds;
 }
 
+// The threads that wait for a commit of that journal, by what they did last, in which `within_ns`
+// have passed at most since that, and since the journal was at rest. They have asked for it then.
+void Dependencies::FindWaiting(uint32_t device, uint32_t journal, int64_t within_ns,
+                               std::vector<Asker>* askers) {
+  const Chain& own = chains_[journal];
+  for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
+    const uint32_t number = synced_[i];
+    const Chain& chain = chains_[number];
+    if (number == journal || chain.asked_commit == wait_commit_ || !chain.synced || chain.out > 0 ||
+        chain.last_slot == kNone) {
+      continue;
+    }
+    const Slot& last = slots_[chain.last_slot];
+    const int64_t since_ns = std::max(own.told_ns, last.complete_ns);
+    if (last.device != device || last.complete_ns <= own.commit_from_ns ||
+        SaturatingSubtract(arrival_ns_, since_ns) > within_ns) {
+      continue;
+    }
+    chains_[number].asked_commit = wait_commit_;
+    askers->push_back({.slot = chain.last_slot,
+                       .number = last.number,
+                       .chain = number,
+                       .complete_ns = last.complete_ns});
+  }
+}
+
 // Of the commit that begins: the threads that had a sync write, now complete, as their last I/O,
 // when no commit had begun since; but none whose write was complete, and the journal at rest, for
 // too long to have caused it. And who writes it itself, if that is known. In the order of these
@@ -392,25 +418,9 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer
                           .complete_ns = chain.told_ns,
                           .asks_after_ns = waited ? std::max<int64_t>(0, busy_after_ns) : 0});
   }
-  for (size_t i = 0; i < std::min(next_synced_, synced_.size()); ++i) {
-    const uint32_t number = synced_[i];
-    const Chain& chain = chains_[number];
-    if (number == journal || chain.asked_commit == wait_commit_ || !chain.synced || chain.out > 0 ||
-        chain.last_slot == kNone) {
-      continue;
-    }
-    const Slot& last = slots_[chain.last_slot];
-    const int64_t since_ns = std::max(own.told_ns, last.complete_ns);
-    if (last.device != device || last.complete_ns <= own.commit_from_ns ||
-        SaturatingSubtract(arrival_ns_, since_ns) > 2 * kWakeNs) {
-      continue;
-    }
-    chains_[number].asked_commit = wait_commit_;
-    own.askers.push_back({.slot = chain.last_slot,
-                          .number = last.number,
-                          .chain = number,
-                          .complete_ns = last.complete_ns});
-  }
+  FindWaiting(device, journal, 2 * kWakeNs, &own.askers);
+  // Else it was the journal's thread that was held up.
+  if (own.askers.empty()) FindWaiting(device, journal, INT64_MAX, &own.askers);
   std::ranges::sort(own.askers, {},
                     [](const Asker& asker) { return std::pair(asker.complete_ns, asker.number); });
   for (size_t i = 0; i < own.askers.size(); ++i) {
@@ -440,11 +450,24 @@ const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
   return after;
 }
 
+// Of the journal's commits that may be shared the last one to begin by then.
+const Dependencies::CommitWrites* Dependencies::WritesBy(int64_t at_ns, uint32_t journal) const {
+  const CommitWrites* last = nullptr;
+  for (const CommitWrites& writes : writes_) {
+    if (writes.commit == 0 || writes.commit + writes_.size() <= commits_begun_ ||
+        writes.chain != journal || writes.from_ns > at_ns) {
+      continue;
+    }
+    if (last == nullptr || writes.commit > last->commit) last = &writes;
+  }
+  return last;
+}
+
 // Whether the thread waited, before it thought, for what a journal wrote: as who unlinks or renames
 // a file once that is durable. Then it thinks as long as at other times, but not before these
 // writes are complete; who waits for them after it thought goes on just then more often than at
-// other times. Counts both, and tells the thread of them.
-bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
+// other times. Counts both. `paused_for`: these writes, where they are known.
+bool Dependencies::PausedFirst(uint32_t device, Chain* chain, const CommitWrites** paused_for) {
   const uint32_t last_journal = devices_[device].last.journal;
   if (last_journal == kNone) return false;
   const Slot& last = slots_[last_journal];
@@ -470,7 +493,7 @@ bool Dependencies::PausedFirst(uint32_t device, Chain* chain) {
       goings.after_at_once * std::max(goings.apart, 1) > goings.apart_at_once * goings.after) {
     return false;
   }
-  if (writes != nullptr) chain->told_ns = std::max(chain->told_ns, writes->complete_ns);
+  *paused_for = writes;
   return true;
 }
 
@@ -479,6 +502,61 @@ std::optional<int64_t> Dependencies::WokenNs(const IoRecord& io) const {
   if (!io.waker || !io.since_wake_ns) return std::nullopt;
   const auto since_ns = static_cast<int64_t>(std::min<uint64_t>(*io.since_wake_ns, INT64_MAX));
   return SaturatingSubtract(arrival_ns_, since_ns);
+}
+
+// What a journal's thread woke the thread from, later than all it was told of: the end of a commit,
+// for which it waited without an I/O of its own, as who makes a folder durable; what that journal
+// writes; or one after the other.
+bool Dependencies::NameWokenFrom(const IoRecord& io, Chain* chain, JournalWait* wait) {
+  const std::optional<int64_t> woken_ns = WokenNs(io);
+  if (!woken_ns || *woken_ns <= chain->told_ns) return false;
+  const auto known = chain_of_thread_.find(chain->machine * kMachines + *io.waker);
+  if (known == chain_of_thread_.end()) return false;
+  const Chain& journal = chains_[known->second];
+  if (journal.writes != Writes::kForOthers || slots_[journal.last_slot].commit_number == 0) {
+    return false;
+  }
+  const Commit* ended = nullptr;  // the last one by then
+  for (const Commit& commit : commits_) {
+    if (commit.slot == kNone || commit.complete_ns > *woken_ns ||
+        slots_[commit.slot].chain != known->second) {
+      continue;
+    }
+    if (ended == nullptr || IsLater(commit.slot, ended->slot)) ended = &commit;
+  }
+  const bool waited = ended != nullptr && ended->complete_ns > chain->told_ns;
+  const CommitWrites* under_way = nullptr;
+  if (!waited || SaturatingSubtract(*woken_ns, ended->complete_ns) > kWakeNs) {
+    under_way = WritesBy(*woken_ns, known->second);
+    if (under_way == nullptr || (ended != nullptr && under_way->from_ns <= ended->from_ns)) {
+      return false;
+    }
+    const bool complete = under_way->complete_ns != INT64_MIN;
+    if (complete && SaturatingSubtract(*woken_ns, under_way->complete_ns) > kWakeNs) return false;
+  }
+  if (waited) NameCommit(ended->slot, chain, wait);
+  if (under_way == nullptr) return true;
+  wait->slot = journal.last_slot;
+  if (wait->how != 0) wait->how |= kAndTheNext;
+  const bool before = under_way->complete_ns != INT64_MIN && under_way->complete_ns < *woken_ns;
+  chain->told_ns = std::max(chain->told_ns, before ? under_way->complete_ns : *woken_ns);
+  const int64_t since_ns = SaturatingSubtract(arrival_ns_, chain->told_ns);
+  if (since_ns > kWakeNs) return true;
+  chain->shares_blocks = true;
+  chain->goes_on_ns = since_ns;
+  return true;
+}
+
+// A thread waited to the end of a commit. If that was of others it waits for whichever is under way
+// then.
+void Dependencies::NameCommit(uint32_t record, Chain* chain, JournalWait* wait) {
+  const CommitWrites* const writes = WritesOf(slots_[record].commit_number);
+  if (writes == nullptr || !writes->of_others) {
+    Name(record, chain);
+    return;
+  }
+  *wait = {.slot = record, .how = kToTheEnd};
+  Tell(record, chain);
 }
 
 // The journal write that completed just before an I/O that nothing else explains, if any, or before
@@ -508,31 +586,25 @@ uint32_t Dependencies::JustEnded(const IoRecord& io, const Chain& chain) const {
   return here == kNone && before == kNone && just_ended(any) ? any : kNone;
 }
 
-// Its thread waited for that. What it waits for of a commit that others asked for is whichever is
-// under way then.
+// Its thread waited for that.
 void Dependencies::NameJustEnded(const IoRecord& io, Chain* chain, JournalWait* wait) {
   const uint32_t slot = JustEnded(io, *chain);
   if (slot == kNone) return;
   const Slot& last = slots_[slot];
-  const int64_t since_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
-  const CommitWrites* const writes = WritesOf(last.commit_number);
-  const bool of_asked = last.commit && writes != nullptr && writes->asked;
-  if (last.commit_number == 0 || (last.commit && !of_asked)) {
+  if (last.commit) {
+    NameCommit(slot, chain, wait);
+    return;
+  }
+  if (last.commit_number == 0) {
     Name(slot, chain);
     return;
   }
-  *wait = {.slot = slot};
-  if (last.commit) {
-    wait->how = kToTheEnd;
-  } else {
-    // A commit that began when the thread was woken, and is over, was waited for before that.
-    const CommitWrites* const passed = WritesAfter(chain->told_ns, last.chain);
-    if (passed != nullptr && passed->commit != last.commit_number) {
-      wait->how = kToTheEnd | kAndTheNext;
-    }
-    chain->shares_blocks = true;
-    chain->goes_on_ns = since_ns;
-  }
+  // A commit that began when the thread was woken, and is over, was waited for before that.
+  const CommitWrites* const passed = WritesAfter(chain->told_ns, last.chain);
+  const bool after_one = passed != nullptr && passed->commit != last.commit_number;
+  *wait = {.slot = slot, .how = after_one ? kToTheEnd | kAndTheNext : 0};
+  chain->shares_blocks = true;
+  chain->goes_on_ns = SaturatingSubtract(arrival_ns_, last.complete_ns);
   Tell(slot, chain);
 }
 
@@ -586,8 +658,12 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   JournalWait wait;
   const Commit* commit = chain->synced && !journal ? CommitAfter(*chain) : nullptr;
   if (commit != nullptr) {
-    Name(RecordFor(commit->slot, *chain), chain);
     const Slot& record = slots_[commit->slot];
+    if (record.commit_number == chain->asked_commit) {
+      Name(RecordFor(commit->slot, *chain), chain);
+    } else {
+      NameCommit(commit->slot, chain, &wait);
+    }
     Chain& writes = chains_[record.chain];
     if (writes.commit != 0) chain->shares_blocks = false;
     const bool others = record.commit_number != 0 && record.commit_number == chain->asked_commit &&
@@ -598,10 +674,15 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
       writes.others_flush = true;
     }
   }
-  if (!journal && chain->synced && PausedFirst(io.device, chain)) {
-    wait = {.slot = devices_[io.device].last.journal};
+  const CommitWrites* paused_for = nullptr;
+  const bool paused = !journal && chain->synced && PausedFirst(io.device, chain, &paused_for);
+  if (journal || !NameWokenFrom(io, chain, &wait)) {
+    if (paused) wait.slot = devices_[io.device].last.journal;
+    if (paused_for != nullptr) {
+      chain->told_ns = std::max(chain->told_ns, paused_for->complete_ns);
+    }
+    if (unexplained()) NameJustEnded(io, chain, &wait);
   }
-  if (unexplained()) NameJustEnded(io, chain, &wait);
   if (wait.slot != kNone) gates_.push_back(wait.slot | kWhileWriting | wait.how);
   // What it changes may lie in a block that the journal is writing, or not: as it did before.
   if (commit != nullptr && chain->shares_blocks && slots_[commit->slot].commit_number != 0) {
@@ -720,8 +801,13 @@ Dependencies::Wait Dependencies::WaitOf(const IoRecord& io, std::vector<uint32_t
     NameOthers(io, &chain);
   }
   if (wait_.part == CommitPart::kBegins) {
-    writes_[wait_commit_ % writes_.size()] = {
-        .commit = wait_commit_, .chain = number, .from_ns = arrival_ns_, .asked = asked};
+    // Else somebody had asked for it during the one before.
+    const bool slept = SaturatingSubtract(arrival_ns_, chain.last_complete_ns) > 2 * kWakeNs &&
+                       (io.waker || !machines_[chain.machine].tells_wakers);
+    writes_[wait_commit_ % writes_.size()] = {.commit = wait_commit_,
+                                              .chain = number,
+                                              .from_ns = arrival_ns_,
+                                              .of_others = asked || !slept};
   } else if (CommitWrites* const writes = WritesOf(wait_commit_); writes && Ends(wait_.part)) {
     writes->recorded = true;
   }

@@ -193,7 +193,7 @@ class Dependencies {
     int64_t from_ns = 0;
     int64_t complete_ns = INT64_MIN;  // the latest completion
     bool recorded = false;            // the record has arrived
-    bool asked = false;
+    bool of_others = false;           // who waits for it is not who caused it
   };
   // For what a journal writes, before it thinks: a slot of one of its commits; kToTheEnd and
   // kAndTheNext.
@@ -241,11 +241,16 @@ class Dependencies {
   void TellUntold(Chain* chain);
   void Name(uint32_t slot, Chain* chain);
   CommitPart PartOf(const IoRecord& io, bool of_log, Chain* chain);
+  void FindWaiting(uint32_t device, uint32_t journal, int64_t within_ns,
+                   std::vector<Asker>* askers);
   void FindAskers(uint32_t device, uint32_t journal, uint32_t writer);
   CommitWrites* WritesOf(uint64_t commit);
   const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
-  bool PausedFirst(uint32_t device, Chain* chain);
+  const CommitWrites* WritesBy(int64_t at_ns, uint32_t journal) const;
+  bool PausedFirst(uint32_t device, Chain* chain, const CommitWrites** paused_for);
   std::optional<int64_t> WokenNs(const IoRecord& io) const;
+  bool NameWokenFrom(const IoRecord& io, Chain* chain, JournalWait* wait);
+  void NameCommit(uint32_t record, Chain* chain, JournalWait* wait);
   uint32_t JustEnded(const IoRecord& io, const Chain& chain) const;
   void NameJustEnded(const IoRecord& io, Chain* chain, JournalWait* wait);
   void NameOfTurn(const IoRecord& io, Chain* chain);

@@ -262,6 +262,29 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         writer = threads[chain_of[write]].writer or threads[chain_of[write]]
         return at - io["since_wake"] if writer is threads.get((thread.machine, "thread", io["waker"])) else at
 
+    def woken_from(io, thread):
+        """What a journal's thread woke it from, later than all it waited for: the commit that had ended, if it waited for
+        that; and of the commit whose writes it waited for then, until when."""
+        woken = at - io["since_wake"] if None not in (io["waker"], io["since_wake"]) else None
+        journal = (thread.machine, "thread", io["waker"])
+        if woken is None or woken <= thread.named or journal not in threads or threads[journal].for_itself is not False:
+            return None, None
+        if threads[journal].ended not in commit_of:
+            return None, None
+        ended = max(((saw, ordinal, began) for began, saw, ordinal in commits if saw <= woken and chain_of[ordinal] == journal),
+                    default=None)
+        record = ended[1] if ended and ended[0] > thread.named else None
+        if record is not None and woken - ended[0] <= WOKEN_NS:
+            return record, None
+        begun_by = [one for number, one in sorted(written.items()) if number > begun - LAST and one["journal"] == journal and
+                    one["began"] <= woken]
+        if not begun_by or ended and begun_by[-1]["began"] <= ended[2]:
+            return None, None
+        end = begun_by[-1]["end"]
+        if end is not None and woken - end > WOKEN_NS:
+            return None, None
+        return record, woken if end is None else min(end, woken)
+
     def log_of(io):
         return ("log", io["device"])
 
@@ -289,7 +312,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         return True
 
     def find_askers(own, device, writer):
-        own.askers = [(writer.named, writer.ended, writer)] if writer else []
+        own.askers, waiting = [(writer.named, writer.ended, writer)] if writer else [], []
         for thread in set(synced):
             if (thread is own or thread is writer or thread.in_flight or not thread.synced or
                     trace[thread.ended]["device"] != device):
@@ -297,8 +320,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             ended = saw[thread.ended][0]
             if own.commit_from is not None and ended <= own.commit_from:
                 continue
-            if at - max(x for x in (own.named, ended) if x is not None) <= UNEXPLAINED_NS:
-                own.askers.append((ended, thread.ended, thread))
+            waiting.append((at - max(x for x in (own.named, ended) if x is not None), (ended, thread.ended, thread)))
+        just_now = [asker for since, asker in waiting if since <= UNEXPLAINED_NS]
+        own.askers += just_now or ([] if writer else [asker for _, asker in waiting])
         own.askers.sort(key=lambda asker: asker[:2])
         for copy, (_, _, thread) in enumerate(own.askers):
             thread.asked = (begun, copy if copy < COPIES else 0)
@@ -313,9 +337,10 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         return found[-1] if found else (None, None)
 
     def paused_first(thread, device):
-        """Whether it waited, before it thought, for what the journal wrote. Counts whether it may have, and tells it."""
+        """Whether it waited, before it thought, for what the journal wrote, and until when, where that is known. Counts
+        whether it may have."""
         if last_journal.get(("device", device)) not in commit_of:
-            return False
+            return False, None
         _, beside = writes_after(thread.named, chain_of[last_journal["device", device]])
         thought = at - thread.named
         at_once = bool(beside) and (not beside["recorded"] or at - beside["end"] <= WOKEN_NS)
@@ -326,10 +351,8 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             counts[:] = [count // 2 for count in counts]
         (apart, apart_at_once), (after, after_at_once) = thread.apart, thread.after
         if at_once or thought <= UNEXPLAINED_NS or after < PAUSES_FIRST or after_at_once * max(apart, 1) > apart_at_once * after:
-            return False
-        if beside:
-            thread.tell(beside["end"])
-        return True
+            return False, None
+        return True, beside["end"] if beside else None
 
     for ordinal, io in enumerate(trace):
         at = arrival(io)
@@ -430,6 +453,14 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             gates.append((gate, copy))
             thread.tell(saw[gate][0])
 
+        def wait_to_the_end(record):
+            nonlocal writing, how
+            if commit_of.get(record) in asked_for:
+                writing, how = chain_of[record], TO_THE_END
+                thread.tell(saw[record][0])
+            else:
+                name(record)
+
         def unexplained():
             return at - thread.named > UNEXPLAINED_NS
 
@@ -439,7 +470,9 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
         if part in (BEGINS, WHOLE):
             find_askers(thread, io["device"], doer if logged else None)
         asked = bool(part and thread.askers)
-        if asked and part == BEGINS:
+        slept = thread.ended is None or (at - saw[thread.ended][0] > UNEXPLAINED_NS and
+                                         (io["waker"] is not None or machine not in tell_wakers))
+        if part == BEGINS and (asked or not slept):
             asked_for.add(number)
         for done in untold:
             own = commit_of.get(done)  # nobody else's are its own I/Os
@@ -467,31 +500,47 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             if not journal:
                 commit = commit_after(thread) if thread.synced else None
                 if commit is not None:
-                    name(*own_copy(thread, commit))
+                    if commit_of.get(commit) == thread.asked[0]:
+                        name(*own_copy(thread, commit))
+                    else:
+                        wait_to_the_end(commit)
                     if threads[chain_of[commit]].commit is not None:
                         thread.shares_blocks = False
                     if (io["op"] == "flush" and chain_of[commit] == log_of(io) and commit_of.get(commit) == thread.asked[0] and
                             not unexplained()):
                         unless = gates[-1]
-            if not journal and thread.synced and paused_first(thread, io["device"]):
-                writing = chain_of[last_journal["device", io["device"]]]
-            places = [("device", device) for device in (io["device"], thread.last[1]["device"])]
-            if not any(place in last_journal for place in places):
-                places = [("machine", machine)]
-            just_ended = [last_journal[place] for place in places if place in last_journal] if unexplained() else []
+            paused, until = (False, None) if journal or not thread.synced else paused_first(thread, io["device"])
+            record, held_until = (None, None) if journal else woken_from(io, thread)
+            just_ended = []
+            if record is not None:
+                wait_to_the_end(record)
+            if held_until is not None:
+                writing, how = (thread.machine, "thread", io["waker"]), AND_THE_NEXT if how == TO_THE_END else WRITES
+                thread.tell(held_until)
+                if at - thread.named <= WOKEN_NS:
+                    thread.shares_blocks, thread.goes_on_ns = True, at - thread.named
+            elif record is None:
+                if paused:
+                    writing = chain_of[last_journal["device", io["device"]]]
+                if until is not None:
+                    thread.tell(until)
+                places = [("device", device) for device in (io["device"], thread.last[1]["device"])]
+                if not any(place in last_journal for place in places):
+                    places = [("machine", machine)]
+                just_ended = [last_journal[place] for place in places if place in last_journal] if unexplained() else []
             just_ended = [one for one in just_ended if saw[one][0] > thread.named and
                           went_on_after(one, io, thread) - saw[one][0] <= (2 * WOKEN_NS if journal else WOKEN_NS)]
             if just_ended:
                 one = just_ended[0]
-                record = is_commit_record(trace[one])
-                if one in commit_of and (not record or commit_of[one] in asked_for):
-                    writing, how = chain_of[one], TO_THE_END if record else WRITES
+                if is_commit_record(trace[one]):
+                    wait_to_the_end(one)
+                elif one in commit_of:
+                    writing, how = chain_of[one], WRITES
                     passed, _ = writes_after(thread.named, writing)
-                    if not record and passed is not None and passed != commit_of[one]:
+                    if passed is not None and passed != commit_of[one]:
                         how = AND_THE_NEXT
                     thread.tell(saw[one][0])
-                    if not record:
-                        thread.shares_blocks, thread.goes_on_ns = True, at - saw[one][0]
+                    thread.shares_blocks, thread.goes_on_ns = True, at - saw[one][0]
                 else:
                     name(one)
             if not journal and commit is not None and commit in commit_of and thread.shares_blocks:

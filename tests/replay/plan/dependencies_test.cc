@@ -702,8 +702,6 @@ TEST_F(DependenciesTest, WhoCannotHaveCausedACommitDidNotAskForIt) {
     return begins.asked;
   };
   CommitBefore();
-  Next(1, Op::kWrite, 1'000, 1'100, kFlagSync);
-  EXPECT_FALSE(asks(1'501)) << "more than 400 us after its write, and the journal at rest";
   Next(1, Op::kWrite, 2'000, 2'100, kFlagSync);
   Next(1, Op::kRead, 2'150, 2'200);
   EXPECT_FALSE(asks(2'300)) << "its last I/O is a read";
@@ -718,6 +716,23 @@ TEST_F(DependenciesTest, WhoCannotHaveCausedACommitDidNotAskForIt) {
   Next(1, Op::kWrite, 6'000, 6'100, kFlagSync);
   EXPECT_TRUE(asks(6'500));
   EXPECT_FALSE(asks(6'650)) << "it has been served";
+}
+
+TEST_F(DependenciesTest, WhoCouldHaveCausedACommitBeforeThatDidSoIfNobodyElseCould) {
+  CommitBefore();                                                     // 0, 1
+  Next(1, Op::kWrite, 1'000, 1'100, kFlagSync);                       // 2
+  Next(2, Op::kWrite, 1'350, 1'450, kFlagSync);                       // 3
+  const Waited of_one = Next(7, Op::kWrite, 1'501, 1'600, kJournal);  // 4
+  EXPECT_THAT(of_one.gates, ElementsAre(1, 3)) << "and not 2, 401 us before";
+  EXPECT_THAT(of_one.copies, IsEmpty());
+  Next(7, Op::kWrite, 1'610, 2'000, kCommit);                          // 5
+  Next(1, Op::kWrite, 3'000, 3'100, kFlagSync);                        // 6
+  Next(2, Op::kWrite, 3'010, 3'150, kFlagSync);                        // 7
+  const Waited of_both = Next(7, Op::kWrite, 9'000, 9'100, kJournal);  // 8
+  EXPECT_TRUE(of_both.asked);
+  EXPECT_THAT(of_both.gates, ElementsAre(6));
+  ASSERT_THAT(of_both.copies, SizeIs(1));
+  EXPECT_THAT(of_both.copies[0].gates, ElementsAre(7));
 }
 
 TEST_F(DependenciesTest, WithoutAnAskerACommitFollowsTheOneBefore) {
@@ -1033,11 +1048,88 @@ TEST_F(DependenciesTest, ACommitThatNobodyAskedForIsWaitedForItself) {
   Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
   Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
   Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 4
-  Next(7, Op::kWrite, 1'050, 1'400, kJournal);                       // 5
-  Next(7, Op::kWrite, 1'410, 3'000, kCommit);                        // 6
+  Next(7, Op::kWrite, 1'401, 1'600, kJournal);                       // 5
+  Next(7, Op::kWrite, 1'610, 3'000, kCommit);                        // 6
   const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 7
   EXPECT_THAT(held.gates, ElementsAre(2, 4, 6));
   EXPECT_THAT(held.writing, IsEmpty());
+}
+
+// Whoever asked did so during the one before.
+TEST_F(DependenciesTest, ACommitStraightAfterAnotherIsOfNobodysOwn) {
+  CommitBefore();                                                    // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
+  Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
+  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 4
+  Next(7, Op::kWrite, 1'400, 1'600, kJournal);                       // 5
+  Next(7, Op::kWrite, 1'610, 3'000, kCommit);                        // 6
+  const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 7
+  EXPECT_THAT(held.gates, ElementsAre(2, 4));
+  EXPECT_THAT(held.writing, ElementsAre(6));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd);
+}
+
+// Nor is one for which its thread did not sleep, though it begins late.
+TEST_F(DependenciesTest, ACommitOfAJournalThatWasNotWokenIsOfNobodysOwn) {
+  CommitBefore();                               // 0, 1
+  Next(1, Op::kWrite, 300, 400, kFlagSync);     // 2
+  Next(7, Op::kWrite, 410, 500, kJournal);      // 3
+  Next(7, Op::kWrite, 510, 1'000, kCommit);     // 4
+  Woken(3, 1'100, 9, 50);                       // 5: so wakes are told
+  Next(7, Op::kWrite, 3'000, 3'600, kJournal);  // 6
+  Next(7, Op::kWrite, 3'610, 5'000, kCommit);   // 7
+  EXPECT_THAT(Woken(1, 5'060, 7, 30).writing, ElementsAre(7));
+}
+
+// Its write is complete when the commit is under way. What that waited for is thread 2's.
+TEST_F(DependenciesTest, WhoDidNotAskForItsCommitWaitsForWhicheverIsNext) {
+  CommitBefore();                                         // 0, 1
+  Next(2, Op::kWrite, 200, 300, kFlagSync);               // 2
+  Next(1, Op::kWrite, 210, 450, kFlagSync);               // 3
+  Next(7, Op::kWrite, 410, 500, kJournal);                // 4
+  Next(7, Op::kWrite, 510, 1'000, kCommit);               // 5
+  const Waited other = Next(1, Op::kRead, 1'030, 1'200);  // 6
+  EXPECT_THAT(other.gates, ElementsAre(3));
+  EXPECT_THAT(other.writing, ElementsAre(5));
+  EXPECT_EQ(other.how, Dependencies::kToTheEnd);
+  EXPECT_EQ(other.think_us, 30);
+}
+
+// The last one to wake thread 1 was the journal's: it did nothing between its commit's end, at 1
+// ms, and then.
+TEST_F(DependenciesTest, WhoIsWokenAtACommitsEndWaitedForThatWhateverItDidThen) {
+  CommitsForTwo();                                // 0 to 8
+  const Waited held = Woken(1, 6'000, 7, 2'960);  // 9: at 3.04 ms
+  EXPECT_THAT(held.gates, ElementsAre(3, 6));
+  EXPECT_THAT(held.writing, ElementsAre(8));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd);
+  EXPECT_EQ(held.think_us, 3'000);
+}
+
+TEST_F(DependenciesTest, WhoIsWokenByAJournalsWritesWaitedForThese) {
+  CommitsForTwo();                                // 0 to 8
+  const Waited held = Woken(1, 6'000, 7, 4'570);  // 9: at 1.43 ms
+  EXPECT_THAT(held.gates, ElementsAre(3, 6));
+  EXPECT_THAT(held.writing, ElementsAre(8));
+  EXPECT_EQ(held.how, 0u);
+  EXPECT_EQ(held.think_us, 4'600) << "since 7 was complete";
+}
+
+TEST_F(DependenciesTest, OrForTheCommitBeforeAndThenForThese) {
+  CommitsForTwo();                                // 0 to 8
+  Next(7, Op::kWrite, 3'020, 4'000, kJournal);    // 9
+  Next(7, Op::kWrite, 4'010, 6'000, kCommit);     // 10
+  const Waited held = Woken(1, 9'000, 7, 4'970);  // 11: at 4.03 ms
+  EXPECT_THAT(held.gates, ElementsAre(3, 6));
+  EXPECT_THAT(held.writing, ElementsAre(10));
+  EXPECT_EQ(held.how, Dependencies::kToTheEnd | Dependencies::kAndTheNext);
+  EXPECT_EQ(held.think_us, 5'000);
+}
+
+// At 2.0 ms the next commit's writes have been complete for 600 us.
+TEST_F(DependenciesTest, WhoIsWokenByAJournalForAnotherReasonWaitedForNoWrites) {
+  CommitsForTwo();  // 0 to 8
+  EXPECT_THAT(Woken(1, 2'500, 7, 500).writing, IsEmpty());
 }
 
 // As before, but the next commit writes at once what thread 1 wants.
