@@ -419,7 +419,7 @@ void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer
                           .asks_after_ns = waited ? std::max<int64_t>(0, busy_after_ns) : 0});
   }
   FindWaiting(device, journal, 2 * kWakeNs, &own.askers);
-  // Else it was the journal's thread that was held up.
+  // Else the journal's thread was held up, or who asked.
   if (own.askers.empty()) FindWaiting(device, journal, INT64_MAX, &own.askers);
   std::ranges::sort(own.askers, {},
                     [](const Asker& asker) { return std::pair(asker.complete_ns, asker.number); });
@@ -504,9 +504,8 @@ std::optional<int64_t> Dependencies::WokenNs(const IoRecord& io) const {
   return SaturatingSubtract(arrival_ns_, since_ns);
 }
 
-// What a journal's thread woke the thread from, later than all it was told of: the end of a commit,
-// for which it waited without an I/O of its own, as who makes a folder durable; what that journal
-// writes; or one after the other.
+// What a journal's thread woke the thread from, later than all it was told of: the end of a commit
+// that it did not ask for with an I/O of its own; what that journal writes; or one after the other.
 bool Dependencies::NameWokenFrom(const IoRecord& io, Chain* chain, JournalWait* wait) {
   const std::optional<int64_t> woken_ns = WokenNs(io);
   if (!woken_ns || *woken_ns <= chain->told_ns) return false;
@@ -677,7 +676,10 @@ void Dependencies::NameOthers(const IoRecord& io, Chain* chain) {
   const CommitWrites* paused_for = nullptr;
   const bool paused = !journal && chain->synced && PausedFirst(io.device, chain, &paused_for);
   if (journal || !NameWokenFrom(io, chain, &wait)) {
-    if (paused) wait.slot = devices_[io.device].last.journal;
+    if (paused) {
+      wait.slot = devices_[io.device].last.journal;
+      if (wait.how != 0) wait.how |= kAndTheNext;
+    }
     if (paused_for != nullptr) {
       chain->told_ns = std::max(chain->told_ns, paused_for->complete_ns);
     }

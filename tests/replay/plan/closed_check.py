@@ -522,6 +522,7 @@ def waits(trace, replayed, without_fua=(), idle_cap_ns=None, machine_of=None):
             elif record is None:
                 if paused:
                     writing = chain_of[last_journal["device", io["device"]]]
+                    how = AND_THE_NEXT if how == TO_THE_END else WRITES
                 if until is not None:
                     thread.tell(until)
                 places = [("device", device) for device in (io["device"], thread.last[1]["device"])]
