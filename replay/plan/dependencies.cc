@@ -402,8 +402,8 @@ void Dependencies::FindWaiting(uint32_t device, uint32_t journal, int64_t within
 
 // Of the commit that begins: the threads that had a sync write, now complete, as their last I/O,
 // when no commit had begun since; but none whose write was complete, and the journal at rest, for
-// too long to have caused it. And who writes it itself, if that is known. In the order of these
-// completions.
+// too long to have caused it, unless nobody else could. And who writes it itself, if that is known.
+// In the order of these completions.
 void Dependencies::FindAskers(uint32_t device, uint32_t journal, uint32_t writer) {
   Chain& own = chains_[journal];
   own.askers.clear();
@@ -434,14 +434,18 @@ Dependencies::CommitWrites* Dependencies::WritesOf(uint64_t commit) {
   return commit != 0 && writes.commit == commit ? &writes : nullptr;
 }
 
+bool Dependencies::AreBy(uint32_t journal, const CommitWrites& writes) const {
+  return writes.chain == journal && writes.commit != 0 &&
+         writes.commit + writes_.size() > commits_begun_;
+}
+
 // Of the journal's commits that may be shared the one that was being written at that time, or that
 // began at once; null if there is none.
 const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
                                                             uint32_t journal) const {
   const CommitWrites* after = nullptr;
   for (const CommitWrites& writes : writes_) {
-    if (writes.commit == 0 || writes.commit + writes_.size() <= commits_begun_ ||
-        writes.chain != journal || SaturatingSubtract(writes.from_ns, end_ns) > kWakeNs ||
+    if (!AreBy(journal, writes) || SaturatingSubtract(writes.from_ns, end_ns) > kWakeNs ||
         (writes.recorded && writes.complete_ns <= end_ns)) {
       continue;
     }
@@ -454,10 +458,7 @@ const Dependencies::CommitWrites* Dependencies::WritesAfter(int64_t end_ns,
 const Dependencies::CommitWrites* Dependencies::WritesBy(int64_t at_ns, uint32_t journal) const {
   const CommitWrites* last = nullptr;
   for (const CommitWrites& writes : writes_) {
-    if (writes.commit == 0 || writes.commit + writes_.size() <= commits_begun_ ||
-        writes.chain != journal || writes.from_ns > at_ns) {
-      continue;
-    }
+    if (!AreBy(journal, writes) || writes.from_ns > at_ns) continue;
     if (last == nullptr || writes.commit > last->commit) last = &writes;
   }
   return last;

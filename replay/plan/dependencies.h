@@ -245,6 +245,7 @@ class Dependencies {
                    std::vector<Asker>* askers);
   void FindAskers(uint32_t device, uint32_t journal, uint32_t writer);
   CommitWrites* WritesOf(uint64_t commit);
+  bool AreBy(uint32_t journal, const CommitWrites& writes) const;
   const CommitWrites* WritesAfter(int64_t end_ns, uint32_t journal) const;
   const CommitWrites* WritesBy(int64_t at_ns, uint32_t journal) const;
   bool PausedFirst(uint32_t device, Chain* chain, const CommitWrites** paused_for);

@@ -142,6 +142,17 @@ class DependenciesTest : public testing::Test {
     Next(7, Op::kWrite, 1'050, 1'400, kJournal);  // 7
     Next(7, Op::kWrite, 1'410, 3'000, kCommit);   // 8
   }
+  // What thread 1 does at the end of a commit, 5 and 6, that follows its own and that nobody asked
+  // for.
+  Waited AfterASecondCommitFrom(int64_t begins_us) {
+    CommitBefore();                                   // 0, 1
+    Next(1, Op::kWrite, 300, 400, kFlagSync);         // 2
+    Next(7, Op::kWrite, 410, 500, kJournal);          // 3
+    Next(7, Op::kWrite, 510, 1'000, kCommit);         // 4
+    Next(7, Op::kWrite, begins_us, 1'600, kJournal);  // 5
+    Next(7, Op::kWrite, 1'610, 3'000, kCommit);       // 6
+    return Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);
+  }
 
   bool no_fua_ = false;
   std::vector<size_t> next_ = {0, 0, 0};  // of each thread, in a test that needs it
@@ -1044,26 +1055,14 @@ TEST_F(DependenciesTest, WhoWaitsForACommitItDidNotAskForWaitsForWhicheverIsNext
 }
 
 TEST_F(DependenciesTest, ACommitThatNobodyAskedForIsWaitedForItself) {
-  CommitBefore();                                                    // 0, 1
-  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
-  Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
-  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 4
-  Next(7, Op::kWrite, 1'401, 1'600, kJournal);                       // 5
-  Next(7, Op::kWrite, 1'610, 3'000, kCommit);                        // 6
-  const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 7
+  const Waited held = AfterASecondCommitFrom(1'401);
   EXPECT_THAT(held.gates, ElementsAre(2, 4, 6));
   EXPECT_THAT(held.writing, IsEmpty());
 }
 
 // Whoever asked did so during the one before.
 TEST_F(DependenciesTest, ACommitStraightAfterAnotherIsOfNobodysOwn) {
-  CommitBefore();                                                    // 0, 1
-  Next(1, Op::kWrite, 300, 400, kFlagSync);                          // 2
-  Next(7, Op::kWrite, 410, 500, kJournal);                           // 3
-  Next(7, Op::kWrite, 510, 1'000, kCommit);                          // 4
-  Next(7, Op::kWrite, 1'400, 1'600, kJournal);                       // 5
-  Next(7, Op::kWrite, 1'610, 3'000, kCommit);                        // 6
-  const Waited held = Next(1, Op::kWrite, 3'060, 3'100, kFlagSync);  // 7
+  const Waited held = AfterASecondCommitFrom(1'400);
   EXPECT_THAT(held.gates, ElementsAre(2, 4));
   EXPECT_THAT(held.writing, ElementsAre(6));
   EXPECT_EQ(held.how, Dependencies::kToTheEnd);
