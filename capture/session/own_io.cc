@@ -29,9 +29,16 @@ bool WritesMetadataOnly(std::string_view comm) {
   return StartsWith(comm, "xfsaild/") || StartsWith(comm, "btrfs-transacti");
 }
 
+// Of a work queue that hands down writes and flushes, the thread that takes over when no worker can
+// be had at once. Linux 6.1 calls it by its queue, later ones kworker/R- and that.
+bool IsRescuer(std::string_view comm) {
+  return comm == "md" || comm == "kblockd" || comm == "writeback" || StartsWith(comm, "kdmflush");
+}
+
 bool IsKernelThread(std::string_view comm) {
-  return StartsWith(comm, kKernelWorker) || StartsWith(comm, "jbd2/") || StartsWith(comm, "xfs") ||
-         StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_") || IsRaidThread(comm);
+  return StartsWith(comm, kKernelWorker) || IsRescuer(comm) || StartsWith(comm, "jbd2/") ||
+         StartsWith(comm, "xfs") || StartsWith(comm, "btrfs-") || StartsWith(comm, "f2fs_") ||
+         IsRaidThread(comm);
 }
 
 // Submits what anybody wrote: dm-crypt's once it is encrypted, that of a mirror what it had to hold

@@ -169,6 +169,18 @@ TEST_F(OwnIoJudgeTest, TheSuperblockOfAnArrayIsJudgedAsACommit) {
   EXPECT_FALSE(superblock(12 * kSecond + 220 * kMilli));
 }
 
+// Where no worker can be had at once, as on a busy machine.
+TEST_F(OwnIoJudgeTest, WhatTheRescuerOfAWorkQueueHandsDownIsJudgedAsAWorkersOwn) {
+  Sync(10 * kSecond, 10 * kSecond + 9 * kMilli);
+  EXPECT_TRUE(Judge(10 * kSecond + kMilli, "md", Op::kFlush, kFlagSync));
+  EXPECT_TRUE(Judge(10 * kSecond + 2 * kMilli, "kblockd", Op::kFlush, 0));
+  EXPECT_TRUE(Judge(10 * kSecond + 3 * kMilli, "kdmflush/254:0", Op::kFlush, kFlagSync));
+  EXPECT_TRUE(Judge(14 * kSecond, "kworker/0:0", Op::kWrite, kFlagSync | kFlagFua));
+  EXPECT_TRUE(Judge(40 * kSecond, "writeback", Op::kWrite, kFlagMeta));
+  EXPECT_FALSE(Judge(41 * kSecond, "writeback", Op::kWrite, 0)) << "somebody's data";
+  EXPECT_FALSE(Judge(42 * kSecond, "md", Op::kFlush, kFlagSync));
+}
+
 TEST_F(OwnIoJudgeTest, BelowAMirrorMetadataIsToldByItsThreadAndItsBarriers) {
   Sync(10 * kSecond, 10 * kSecond + kMilli);
   EXPECT_TRUE(Judge(14 * kSecond, "kworker/0:0", Op::kWrite, kFlagSync | kFlagFua)) << "a log";
