@@ -4,44 +4,57 @@
 _OPTIONS = {
     "precompiled": [],
     "precompiled_unoptimized": ["-O0"],
-    "precompiled_for_tests": ["-O0"],
 }
 
-# Rooms that are not optimized where there are sanitizers: no test waits for them.
+# Rooms, and targets of others, that are not optimized where there are sanitizers: optimized they take twice as long to
+# compile, and no test waits for them.
 _UNOPTIMIZED = [
+    "base:json",
+    "capture/blktrace",
+    "capture/bpf",
+    "capture/export",
+    "capture/import",
+    "capture/session",
+    "capture/tracefs",
     "cli",
+    "host",
+    "replay/prepare",
+    "replay/target",
     "report",
 ]
 
-def _of(package, optimize):
-    """What is precompiled for the package usually, and where there are sanitizers."""
-    room = package.split("/")[0]
-    if room == "tests" and not optimize and not package.startswith("tests/benchmarks"):
+def _of(package, name, optimize):
+    """What is precompiled for it usually, and where there are sanitizers."""
+    if optimize:
+        return "precompiled", "precompiled"
+    if package.startswith("tests/") and not package.startswith("tests/benchmarks"):
         # They are not what is tested, and compile in half the time so.
-        return "precompiled_for_tests", "precompiled_for_tests"
-    if room in _UNOPTIMIZED + ["tests"] and not optimize:
+        return "precompiled_unoptimized", "precompiled_unoptimized"
+    parts = [package.split("/")[0], package, package + ":" + name]
+    if [part for part in parts if part in _UNOPTIMIZED + ["tests"]]:
         return "precompiled", "precompiled_unoptimized"
     return "precompiled", "precompiled"
 
-def _compiled(rule, deps = [], optimize = False, **kwargs):
+def _compiled(rule, name, deps = [], optimize = False, **kwargs):
     """`optimize` is for files of tests that compute for long."""
-    usual, sanitized = _of(native.package_name(), optimize)
+    usual, sanitized = _of(native.package_name(), name, optimize)
     of = {
         "//third_party:precompiled_sanitized": sanitized,
         "//third_party:precompiled_usual": usual,
         "//conditions:default": None,
     }
     rule(
+        name = name,
         copts = select({
             "//third_party:sanitized": _OPTIONS[sanitized],
             "//conditions:default": _OPTIONS[usual],
         }) + select({
-            setting: ["-include-pch", "$(BINDIR)/third_party/%s.pch" % name] if name else []
-            for setting, name in of.items()
+            setting: ["-include-pch", "$(BINDIR)/third_party/%s.pch" % headers] if headers else []
+            for setting, headers in of.items()
         }),
         deps = deps + select({
-            setting: ["//third_party:" + name] if name else []
-            for setting, name in of.items()
+            setting: ["//third_party:" + headers] if headers else []
+            for setting, headers in of.items()
         }),
         **kwargs
     )
