@@ -9,9 +9,9 @@ import re
 import includes
 
 # How many files are read together at most: one that changes makes its neighbours be read again.
-TOGETHER = 12
+TOGETHER = 24
 # Fewer than these are not worth the headers that all files of a room include: such files are read with those of other rooms.
-FEW = 6
+FEW = 8
 # What a file of ours declares at the level of a namespace, where nothing is indented. That of `using` may be said twice.
 DECLARED = re.compile(r"^(?:(?:class|struct|union|enum(?: class)?) (\w+)|#define (\w+)|TEST(?:_F|_P)?\((\w+, \w+)\)"
                       r"|(?:constexpr|const|static|inline|thread_local) [^=({;]*?\b(\w+)(?: =|\[|\{|;)"
