@@ -16,6 +16,7 @@
 #include "capture/source/ring_loss.h"
 #include "capture/tracefs/ftrace_page_decoder.h"
 #include "capture/tracefs/trace_instance.h"
+#include "format/trace.pb.h"
 #include "host/block_device.h"
 #include "host/kernel_fs.h"
 
@@ -79,6 +80,8 @@ class TracefsSource : public LiveSource {
   // Sets how full a ring must be to end that wait, in percent.
   void SetWake(std::string_view percent);
   Result<RingStats> ReadStats(const Ring& ring) const;
+  // Reports what was not recorded while the rings grew.
+  void ReportGrowth(CaptureSink* sink);
 
   std::vector<Disk> devices_;
   uint64_t buffer_bytes_per_cpu_;
@@ -101,7 +104,8 @@ class TracefsSource : public LiveSource {
                                                      // own
   uint64_t events_read_ = 0;
   uint32_t quiet_turns_ = 0;
-  uint64_t kernel_lost_ = 0;  // valid after Stop
+  uint64_t kernel_lost_ = 0;         // valid after Stop
+  std::vector<proto::Loss> growth_;  // not reported yet
 };
 
 // The filter for a tracepoint with a field `dev`: "dev == 8388608 || (dev >= 8388609 && dev <=

@@ -51,7 +51,9 @@ class MemoryTest(unittest.TestCase):
         peak = {}
         for source, recorder in recorders.items():
             info = blktape.as_json("info", recorder.trace, accept=(0, 3))
-            self.assertGreaterEqual(int(info["records"]) + int(info["lost_events"]), ios, recorder.said)
+            # While rings grow the kernel does not count what it leaves out, and the trace says so.
+            if not any(loss["unknowable"] for loss in info["losses"]):
+                self.assertGreaterEqual(int(info["records"]) + int(info["lost_events"]), ios, recorder.said)
             peak[source] = recorder.usage.ru_maxrss << 10
             os.unlink(recorder.trace)
             print("%s: %.1f MiB, %d of %d I/Os in the trace" % (source, peak[source] / MIB, info["records"], ios))

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -266,6 +267,34 @@ TEST_F(TracefsSourceTest, BuffersGrowUpToTheirBound) {
   EXPECT_TRUE(*source->Grow(uint64_t{1} << 40));
   EXPECT_EQ(source->buffer_bytes_per_cpu(), 512u * 1024);
   EXPECT_FALSE(*source->Grow(512 * 1024));
+}
+
+TEST_F(TracefsSourceTest, WhatIsNotRecordedWhileBuffersGrowIsALossOfUnknownSize) {
+  const UniqueFd disk = OpenDirect();
+  for (const bool in_poll : {true, false}) {
+    SCOPED_TRACE(in_poll);
+    const auto source = Start(/*buffer_bytes=*/256 * 1024);
+    ReadAt(disk, 0, 4096);
+    Clock* const clock = Clock::Monotonic();
+    const int64_t before_ns = clock->NowNs();
+    ASSERT_TRUE(*source->Grow(uint64_t{1} << 40));
+    const int64_t after_ns = clock->NowNs();
+    ReadAt(disk, 8, 4096);
+    CollectingWriter writer;
+    CapturePipeline pipeline(&writer, disks_, CapturePipelineOptions());
+    if (in_poll) {
+      for (int turn = 0; turn < 2; ++turn) ASSERT_TRUE(source->Poll(0, &pipeline).ok());
+    }
+    ASSERT_TRUE(source->Stop(&pipeline).ok());
+    ASSERT_TRUE(pipeline.Finish().ok());
+    EXPECT_THAT(writer.Of(pid_), SizeIs(2));
+    ASSERT_THAT(writer.losses, SizeIs(1));
+    EXPECT_EQ(writer.losses[0].reason(), proto::RING_OVERRUN);
+    EXPECT_FALSE(writer.losses[0].has_count());
+    EXPECT_GE(writer.losses[0].from_ns(), before_ns);
+    EXPECT_LT(writer.losses[0].from_ns(), writer.losses[0].to_ns());
+    EXPECT_LE(writer.losses[0].to_ns(), after_ns);
+  }
 }
 
 TEST_F(TracefsSourceTest, TwoRecordersSeeTheSame) {
