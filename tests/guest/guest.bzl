@@ -1,4 +1,4 @@
-"""A Python test that boots guests (tests/guest/guest.py)."""
+"""A Python test that boots guests (tests/guest/guest.py). Where several cases do, shards run beside each other."""
 
 def guest_test(name, srcs = None, data = [], deps = [], newest_kernel = False, **kwargs):
     native.py_test(
