@@ -7,7 +7,7 @@ _OPTIONS = {
 }
 
 # Rooms, and targets of others, that are not optimized where there are sanitizers: optimized they take twice as long to
-# compile, and no test waits for them.
+# compile, and no test waits long for them.
 _UNOPTIMIZED = [
     "base:json",
     "capture/blktrace",
