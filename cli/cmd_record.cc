@@ -169,7 +169,8 @@ void PrintSummary(const CaptureSession& session, const LiveFigures& figures,
   if (!loop.settled)
     std::printf("  data of the command may still have been on its way to the disk\n");
   if (figures.lost_events > 0) {
-    std::printf("  LOST: %s; `blktape info %s` says where\n",
+    std::printf("  LOST: %s%s; `blktape info %s` says where\n",
+                figures.lost_events_is_lower_bound ? "at least " : "",
                 FormatCounted(figures.lost_events, "event").c_str(), path.c_str());
   } else {
     std::printf("  nothing was lost\n");
@@ -189,6 +190,7 @@ void PrintJson(const CaptureSession& session, const LiveFigures& figures,
   json["elapsed_ns"] = figures.elapsed_ns;
   json["file_bytes"] = figures.file_bytes;
   json["lost_events"] = figures.lost_events;
+  json["lost_events_is_lower_bound"] = figures.lost_events_is_lower_bound;
   json["own_excluded"] = figures.own_excluded;
   json["filtered"] = figures.filtered;
   json["cpu_ns"] = figures.cpu_ns;

@@ -78,6 +78,7 @@ void RecordStatusFile::Update(const LiveFigures& figures, const std::string& pat
   json["queue_depth"] = figures.queue_depth;
   json["share_4k"] = figures.share_4k;
   json["lost_events"] = figures.lost_events;
+  json["lost_events_is_lower_bound"] = figures.lost_events_is_lower_bound;
   json["own_excluded"] = figures.own_excluded;
   json["filtered"] = figures.filtered;
   json["file_bytes"] = figures.file_bytes;

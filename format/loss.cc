@@ -83,6 +83,7 @@ void LossTally::Add(proto::LossReason reason, const Total& total) {
   if (!MeansLostEvents(reason)) return;
   AddSaturating(total.count, &lost_events_);
   AddSaturating(total.unknowable, &lost_events_);
+  is_lower_bound_ |= total.unknowable > 0;
 }
 
 LossTally TallyOf(const proto::Summary& summary) {

@@ -33,11 +33,14 @@ class LossTally {
   void Add(proto::LossReason reason, const Total& total);
   // The number of missing events. A report without a count counts as one.
   uint64_t lost_events() const { return lost_events_; }
+  // Whether one of them was such a report.
+  bool is_lower_bound() const { return is_lower_bound_; }
   const std::map<proto::LossReason, Total>& by_reason() const { return by_reason_; }
 
  private:
   std::map<proto::LossReason, Total> by_reason_;
   uint64_t lost_events_ = 0;
+  bool is_lower_bound_ = false;
 };
 
 // The losses listed in a summary.

@@ -322,6 +322,11 @@ Result<bool> CaptureSession::Turn(int timeout_ms) {
   return more;
 }
 
+void CaptureSession::AddToLostBefore(const LossTally& of_file) {
+  lost_before_ += of_file.lost_events();
+  lost_before_is_lower_bound_ |= of_file.is_lower_bound();
+}
+
 void CaptureSession::TakeFinished() {
   for (const FileFinisher::Finished& one : finisher_.Take()) {
     lost_before_ += one.more_lost;
@@ -366,7 +371,7 @@ Status CaptureSession::Rotate(const std::string& next_path) {
     news_.push_back(mark.detail() + ": recorded from here on");
     RETURN_IF_ERROR(file_->WriteMark(mark));
   }
-  lost_before_ += (*old)->loss_tally().lost_events();
+  AddToLostBefore((*old)->loss_tally());
   finisher_.Give(*std::move(old), summary);
   SetOwnPids();
   if (!added.empty()) ShowLayers();
@@ -383,7 +388,7 @@ Status CaptureSession::Finish() {
   pipeline_->FillSummary(&summary);
   *summary.mutable_end() = ReadClocks().anchor();
   Status closed = file_->Finish(summary);
-  lost_before_ += file_->loss_tally().lost_events();
+  AddToLostBefore(file_->loss_tally());
   // Now that nothing is recorded any more: it reads and writes the whole file.
   if (closed.ok()) {
     ++files_finished_;
@@ -402,6 +407,8 @@ LiveFigures CaptureSession::Figures(bool begin_interval) {
   counter_.Fill(now_ns, begin_interval, &figures);
   figures.elapsed_ns = now_ns - start_.monotonic_ns;
   figures.lost_events = lost_before_ + (finished_ ? 0 : file_->loss_tally().lost_events());
+  figures.lost_events_is_lower_bound =
+      lost_before_is_lower_bound_ || file_->loss_tally().is_lower_bound();
   const CaptureCounts counts = pipeline_->counts();
   figures.own_excluded = counts.own_excluded;
   figures.filtered = counts.filtered;

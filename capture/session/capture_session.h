@@ -20,6 +20,7 @@
 #include "capture/session/trace_file.h"
 #include "capture/source/live_source.h"
 #include "capture/source/sink_buffer.h"
+#include "format/loss.h"
 #include "format/trace.pb.h"
 #include "host/block_device.h"
 #include "host/machine.h"
@@ -96,6 +97,7 @@ class CaptureSession {
   Result<std::unique_ptr<RecordingFile>> Open(const std::string& path);
   // What the thread that finishes files has done.
   void TakeFinished();
+  void AddToLostBefore(const LossTally& of_file);
   std::optional<SyncInterval> LastSync(int64_t ns) const;
   proto::Header MakeHeader() const;
   // Of this recorder's threads of which I/O may be in flight.
@@ -153,6 +155,7 @@ class CaptureSession {
   bool was_paused_ = false;
   uint64_t files_finished_ = 0;
   uint64_t lost_before_ = 0;  // in files already finished
+  bool lost_before_is_lower_bound_ = false;
   bool finished_ = false;
 };
 

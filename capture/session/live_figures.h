@@ -14,6 +14,7 @@ struct LiveFigures {
   double queue_depth = 0;    // mean of the last interval
   double share_4k = 0;       // of reads and writes, since the start; 0 before the first
   uint64_t lost_events = 0;  // since the start
+  bool lost_events_is_lower_bound = false;
   uint64_t own_excluded = 0;
   uint64_t filtered = 0;
   uint64_t file_bytes = 0;  // of the trace being written
